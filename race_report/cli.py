@@ -1,0 +1,199 @@
+"""The command `race`: arguments in, exit codes out; the work is done elsewhere.
+
+Imports stay within the commands: `race validate` on a JSON file must not wait for what it does not use.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from race_report import __version__
+from race_report.finding import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from race_report.validate import Result
+
+HELP: Final = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(context_settings=HELP)
+@click.version_option(__version__, prog_name="race")
+def race() -> None:
+    """Report the compute of RL post-training: check reports, make tables.
+
+    A report says how many FLOPs went into search, learning and feedback.
+
+    \b
+    Start:    race init -o report.yaml
+    Check:    race validate report.yaml
+    Table:    race render report.yaml --to latex -o table.tex
+    """
+
+
+@race.command()
+@click.argument("paths", nargs=-1)
+@click.option(
+    "--format", "output_format", type=click.Choice(["text", "json"]), default="text", help="For people, or for programs."
+)
+@click.option("--require-level", type=click.IntRange(0, 3), help="Fail where a report does not reach this level.")
+@click.option("--werror", is_flag=True, help="Fail on warnings too.")
+@click.option("--hook", is_flag=True, help="As a pre-commit hook: skip files that are no reports; no file is fine.")
+@click.option("--max-bytes", type=click.IntRange(1), help="Largest file that is read.  [default: 16 MiB]")
+def validate(
+    paths: tuple[str, ...],
+    output_format: str,
+    require_level: int | None,
+    werror: bool,  # noqa: FBT001 - click passes options by name
+    hook: bool,  # noqa: FBT001
+    max_bytes: int | None,
+) -> None:
+    """Check reports: every fault, with its place and how to mend it.
+
+    PATHS are files, folders to search for reports, or - for standard input; without one, the current folder is searched.
+
+    \b
+    Example:  race validate report.yaml
+              race validate --require-level 2 results/
+
+    \b
+    Exit code: 0 clean; 1 errors; 2 wrong usage; 3 a file cannot be read or parsed; 4 an unknown version of the standard.
+    """
+    from race_report.load import MAX_BYTES
+    from race_report.output import json_text, text_lines
+    from race_report.validate import gravest
+
+    results = list(_validate_paths(paths, hook=hook, max_bytes=max_bytes or MAX_BYTES))
+    code = gravest([result.exit_code(werror=werror, require_level=require_level) for result in results])
+    if not results and not hook:
+        where = ", ".join(paths) or "the current folder"
+        message = f"no report in {where}: a report is a .json, .yaml or .yml file with a race_version"
+        raise click.UsageError(message)
+    if output_format == "json":
+        click.echo(json_text(results, code))
+    else:
+        for line in text_lines(results, require_level=require_level):
+            click.echo(line)
+    sys.exit(code)
+
+
+def _validate_paths(paths: Sequence[str], *, hook: bool, max_bytes: int) -> list[Result]:
+    """Validate files as they are named, and what folders hold."""
+    from race_report.validate import reports_below, validate_file
+
+    results = []
+    for path in paths or (() if hook else (".",)):
+        if os.path.isdir(path):
+            below = [os.path.relpath(found) if path == "." else found for found in reports_below(path)]
+            results += [validate_file(found, max_bytes=max_bytes, skip_others=True) for found in below]
+        else:
+            results.append(validate_file(path, max_bytes=max_bytes, skip_others=hook))
+    return results
+
+
+@race.command()
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write; standard output otherwise.")
+def schema(output: str | None) -> None:
+    """Print the JSON Schema of the standard.
+
+    \b
+    Example:  race schema -o race-report.schema.json
+    """
+    from race_report._resources import read_text
+    from race_report.structure import VERSION
+
+    _write(read_text("schema", VERSION, "race-report.schema.json"), output, force=True)
+
+
+@race.command()
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write; standard output otherwise.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def init(output: str | None, force: bool) -> None:  # noqa: FBT001
+    """Write a commented report to fill in.
+
+    Values that are yours to write are empty; race validate lists those that still are.
+
+    \b
+    Example:  race init -o report.yaml
+    """
+    from race_report._resources import read_text
+
+    _write(read_text("templates", "report", "minimal.yaml"), output, force=force)
+
+
+@race.command()
+@click.argument("reports", nargs=-1, required=True)
+@click.option("--to", type=click.Choice(["latex"]), required=True, help="What to make.")
+@click.option("--table", type=click.Choice(["summary"]), default="summary", show_default=True, help="Which table.")
+@click.option("--unicode", is_flag=True, help="For XeLaTeX and LuaLaTeX: leave letters of all scripts as they are.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write; standard output otherwise.")
+def render(reports: tuple[str, ...], to: str, table: str, unicode: bool, output: str | None) -> None:  # noqa: ARG001, FBT001
+    """Make a table of one or more valid reports.
+
+    The LaTeX table is a tabular to \\input in a float of your own; it needs the package booktabs.
+
+    \b
+    Example:  race render report.yaml --to latex -o table.tex
+    """
+    from race_report.finding import Severity
+    from race_report.output import text_lines
+    from race_report.render.latex import UnprintableCharacter, summary
+    from race_report.validate import validate_file
+
+    results = [validate_file(path) for path in reports]
+    code = max((result.exit_code() for result in results), default=Exit.CLEAN)
+    if code != Exit.CLEAN:
+        faulty = [result for result in results if any(f.severity is Severity.ERROR for f in result.findings)]
+        for line in text_lines(faulty):
+            click.echo(line, err=True)
+        click.echo("nothing was rendered: mend the errors first", err=True)
+        sys.exit(code)
+    try:
+        text = summary([result.report for result in results if result.report is not None], unicode=unicode)
+    except UnprintableCharacter as error:
+        click.echo(f"race render: {error}", err=True)
+        sys.exit(Exit.FINDINGS)
+    _write(text, output, force=True)
+
+
+def _write(text: str, output: str | None, *, force: bool) -> None:
+    """Write to a file whole or not at all, or to standard output."""
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    if os.path.exists(output) and not force:
+        message = f"{output} exists; overwrite it with --force"
+        raise click.UsageError(message)
+    try:
+        with open(output, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        click.echo(f"race: cannot write {output}: {(error.strerror or str(error)).lower()}", err=True)
+        sys.exit(Exit.UNREADABLE)
+
+
+def main() -> None:
+    """Run the command; end in a documented exit code and never in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        race(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has gone, which is its right: `race validate | head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.CLEAN)
+    except Exception as error:  # noqa: BLE001 - the promise of this function
+        click.echo(f"race: internal error, please report it: {type(error).__name__}: {error}", err=True)
+        if os.environ.get("RACE_DEBUG"):
+            raise
+        sys.exit(Exit.INTERNAL)

@@ -1,0 +1,194 @@
+"""File -> value: bytes, text, parsed; refuses what the standard refuses.
+
+The C parser of the standard library reads what is plainly right. Anything it refuses, and anything doubtful, goes to
+the parser that explains (`json_text`, `yaml_text`), which also knows where each value stands. So a valid JSON report
+costs nothing but `json`, and neither a YAML parser nor positions are loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from race_report.parsed import MAX_DEPTH, MAX_DIGITS, Fault, Parsed, Places, Span, Unparsable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""The largest file that is read unless more is asked for."""
+
+STDIN: Final = "-"
+SUFFIXES: Final = (".json", ".yaml", ".yml")
+TOP: Final = Span(1, 1, 1, 1)
+"""Where findings about a whole file stand."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_OTHER_BOMS: Final = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+
+
+class Loaded:
+    """A file that was read: its value, and where its parts stand once somebody asks."""
+
+    def __init__(self, text: str, parse: Callable[[str], Parsed], notes: list[Fault]) -> None:
+        """Read a text. Raises Unparsable where it has no value."""
+        self._text = text
+        self._parse = parse
+        self._parsed: Parsed | None = None
+        try:
+            if parse is not _parse_json:
+                raise _Doubtful  # noqa: TRY301 - YAML has no quick way
+            self.value: Any = _quick_json(text)
+        except (ValueError, RecursionError):
+            self._parsed = parse(text)
+            self.value = self._parsed.value
+        self.faults = notes + (self._parsed.faults if self._parsed is not None else [])
+
+    @property
+    def places(self) -> Places:
+        """Where the values stand; found by parsing once more where that was not needed before."""
+        if self._parsed is None:
+            self._parsed = self._parse(self._text)
+        return self._parsed.places
+
+
+def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """Read a file, or standard input for `-`.
+
+    Raises:
+        Unparsable: it is missing, unreadable or too large.
+
+    """
+    try:
+        if path == STDIN:
+            data = sys.stdin.buffer.read(max_bytes + 1)
+        else:
+            with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs start-up time
+                data = file.read(max_bytes + 1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = "check the path and your permission to read it"
+        raise Unparsable(Fault("unreadable-file", "", f"cannot read this file: {reason}", hint, TOP)) from error
+    except ValueError as error:
+        raise Unparsable(Fault("unreadable-file", "", f"cannot read this file: {error}", "check the path", TOP)) from error
+    if len(data) > max_bytes:
+        message = f"the file is larger than {_show_size(max_bytes)}; a report is a few thousand bytes"
+        hint = "is it the right file? If so, allow more with --max-bytes"
+        raise Unparsable(Fault("file-too-large", "", message, hint, TOP))
+    return data
+
+
+def load_bytes(data: bytes, name: str = STDIN) -> Loaded:
+    """Read a report from bytes; the name's suffix tells its language, else its first character.
+
+    Raises:
+        Unparsable: the bytes are no UTF-8, or no JSON or YAML.
+
+    """
+    notes = []
+    if data.startswith(_BOM):
+        data = data[len(_BOM) :]
+        message = "the file begins with a byte order mark, which is read over"
+        notes.append(Fault("byte-order-mark", "", message, "save it as UTF-8 without BOM", TOP))
+    text = _decode(data)
+    suffix = name[name.rfind(".") :].lower() if "." in name else ""
+    is_json = suffix == ".json" or (suffix not in SUFFIXES and text.lstrip()[:1] in ("{", "["))
+    return Loaded(text, _parse_json if is_json else _parse_yaml, notes)
+
+
+def _decode(data: bytes) -> str:
+    for bom, encoding in _OTHER_BOMS:
+        if data.startswith(bom):
+            raise Unparsable(Fault("wrong-encoding", "", f"the file is {encoding}", "save it as UTF-8", TOP))
+    if b"\x00" in data:
+        message = "the file holds zero bytes: it is binary, or UTF-16 without a mark"
+        raise Unparsable(Fault("wrong-encoding", "", message, "a report is a text file in UTF-8", TOP))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        here = Places(text=before).span(len(before), len(before))
+        message = f"the byte 0x{data[error.start]:02X} is not UTF-8"
+        hint = "save the file as UTF-8; it may be in an older code page such as Windows-1252"
+        raise Unparsable(Fault("wrong-encoding", "", message, hint, here)) from error
+
+
+def _parse_json(text: str) -> Parsed:
+    from race_report import json_text  # noqa: PLC0415 - only for files with findings
+
+    return json_text.parse(text)
+
+
+def _parse_yaml(text: str) -> Parsed:
+    from race_report import yaml_text  # noqa: PLC0415 - the YAML parser costs start-up time
+
+    return yaml_text.parse(text)
+
+
+class _Doubtful(ValueError):
+    """The quick way has met something that the parser which explains should look at."""
+
+
+def _quick_json(text: str) -> Any:
+    """Parse a JSON text that is plainly right; raise ValueError or RecursionError for any other."""
+    if "\\u" in text and "\\ud" in text.lower():
+        raise _Doubtful
+    value = _QUICK.decode(text)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
+        raise _Doubtful
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise _Doubtful
+    return result
+
+
+def _real(literal: str) -> float:
+    number = float(literal)
+    if math.isinf(number):
+        raise _Doubtful
+    return number
+
+
+def _whole(literal: str) -> int:
+    if len(literal) > MAX_DIGITS:
+        raise _Doubtful
+    return int(literal)
+
+
+def _refuse(_: str) -> NoReturn:
+    raise _Doubtful
+
+
+_QUICK: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_real, parse_int=_whole, parse_constant=_refuse
+)
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _show_size(size: int) -> str:
+    mebibytes = size / 1024 / 1024
+    return f"{mebibytes:g} MiB" if mebibytes >= 1 else f"{size:,} bytes"

@@ -1,0 +1,103 @@
+"""Results of validation -> text for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from race_report.finding import Finding
+    from race_report.validate import Result
+
+
+def text_lines(results: Sequence[Result], *, require_level: int | None = None) -> Iterator[str]:
+    """Give what a person reads: findings, then a word on each file, then a sum."""
+    for result in results:
+        for finding in result.findings:
+            yield from _finding_lines(result.path, finding)
+        yield from _verdict_lines(result, require_level)
+    yield summary_line(results)
+
+
+def _finding_lines(path: str, finding: Finding) -> Iterator[str]:
+    place = f"{path}:{finding.span.line}:{finding.span.column}"
+    pointer = f" ({finding.pointer})" if finding.pointer else ""
+    yield f"{place}: {finding.severity} {finding.code} {finding.name}: {finding.message}{pointer}"
+    if finding.hint:
+        yield f"    mend: {finding.hint}"
+
+
+def _verdict_lines(result: Result, require_level: int | None) -> Iterator[str]:
+    if result.skipped:
+        yield f"{result.path}: skipped, {result.skipped}"
+    elif result.level is not None:
+        level = result.level
+        bound = ", lower bound" if level.is_lower_bound else ""
+        yield f"{result.path}: level {level.number}{bound} ({level.name})"
+        if level.lacking:
+            yield f"    level {level.number + 1} lacks:"
+            yield from (f"    - {what}" for what in level.lacking)
+        if require_level is not None and level.number < require_level:
+            yield f"    level {require_level} was required"
+
+
+def summary_line(results: Sequence[Result]) -> str:
+    """Give the sum over all files."""
+    checked = [result for result in results if not result.skipped]
+    skipped = len(results) - len(checked)
+    parts = [
+        _plural(len(checked), "file") + " checked",
+        _plural(sum(result.errors for result in checked), "error"),
+        _plural(sum(result.warnings for result in checked), "warning"),
+    ]
+    if skipped:
+        parts.append(f"{skipped} skipped")
+    return ", ".join(parts)
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def json_text(results: Sequence[Result], exit_code: int) -> str:
+    """Give what a program reads. The keys are always the same; what is not there is null or empty."""
+    data = {
+        "exit_code": exit_code,
+        "summary": {
+            "files": len(results),
+            "checked": sum(not result.skipped for result in results),
+            "skipped": sum(bool(result.skipped) for result in results),
+            "errors": sum(result.errors for result in results),
+            "warnings": sum(result.warnings for result in results),
+        },
+        "files": [_file(result) for result in results],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=True)
+
+
+def _file(result: Result) -> dict[str, Any]:
+    level = result.level
+    return {
+        "path": result.path,
+        "skipped": result.skipped or None,
+        "level": None if level is None else level.number,
+        "lower_bound": None if level is None else level.is_lower_bound,
+        "next_level_lacks": [] if level is None else list(level.lacking),
+        "findings": [
+            {
+                "code": finding.code,
+                "name": finding.name,
+                "severity": str(finding.severity),
+                "pointer": finding.pointer,
+                "line": finding.span.line,
+                "column": finding.span.column,
+                "end_line": finding.span.end_line,
+                "end_column": finding.span.end_column,
+                "message": finding.message,
+                "hint": finding.hint,
+            }
+            for finding in result.findings
+        ],
+    }

@@ -1,0 +1,205 @@
+"""Ledger -> FLOPs of each component, total, shares.
+
+A figure is exact, a lower bound or unknown; unknown is None and never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from race_report.flops import Factors, default_factors, entry_flops
+
+if TYPE_CHECKING:
+    from race_report.document import LedgerEntry, Model, Report, Run
+
+COMPONENTS: Final = ("search", "learning", "feedback")
+"""The components that make the total."""
+
+_TERMS: Final = (
+    ("head_parameters", "logit_rows"),
+    ("attention_width", "attention_pairs"),
+    ("bounded_attention_width", "bounded_attention_pairs"),
+)
+"""Coefficients whose count must be known where they are not 0. Tokens must be; adapter tokens may be absent."""
+
+
+NO_MODEL_PHASES: Final = frozenset(
+    {"tool", "control", "reward", "evaluation", "data_generation", "data_filtering", "auxiliary_training"}
+)
+"""Phases whose work a program without a neural network may do: a rule, a sandbox, a search engine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number, and in which direction it is only a bound; None where nothing is known."""
+
+    value: float | None = None
+    at_least: bool = False
+    """More may have been spent: a part is unknown, or a lower bound."""
+    at_most: bool = False
+    """Less may have been spent: a part is an upper bound. With `at_least`, the number is an estimate."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Tell whether the number is known and no bound."""
+        return self.value is not None and not self.at_least and not self.at_most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTotals:
+    """The FLOPs of a run and how they divide."""
+
+    run: str
+    search: Figure
+    learning: Figure
+    feedback: Figure
+    total: Figure
+
+    def share(self, component: str) -> Figure:
+        """Give a component's share of the total, as a fraction.
+
+        Beside an unknown rest, the share of a component that is known exactly is an upper bound.
+        """
+        part: Figure = getattr(self, component)
+        if part.value is None or not part.is_exact or not self.total.value:
+            return Figure()
+        share = part.value / self.total.value
+        return Figure(value=share, at_least=self.total.at_most, at_most=self.total.at_least)
+
+    @property
+    def learning_share(self) -> Figure:
+        """The control variable p: learning over search, learning and feedback."""
+        return self.share("learning")
+
+
+def models_by_id(report: Report) -> dict[str, Model]:
+    """Give the models by the name that entries use."""
+    return {model.id: model for model in report.models}
+
+
+def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> list[str]:
+    """Give in words what an entry lacks to be recomputed; nothing where its FLOPs follow from its counts."""
+    if entry.model is None:
+        return ["a model and its counts"]
+    model = models.get(entry.model)
+    if model is None:
+        return [f'the model "{entry.model}", which `models` does not have']
+    missing = []
+    if model.coefficients is None:
+        missing.append(f'coefficients of the model "{model.id}"')
+    if entry.tokens is None:
+        missing.append("tokens")
+    if model.coefficients is not None:
+        missing += [
+            count
+            for coefficient, count in _TERMS
+            if getattr(model.coefficients, coefficient) and getattr(entry, count) is None
+        ]
+    if _factors(entry, model) is None:
+        missing.append(
+            f'multipliers, because the model "{model.id}" is updated and `trained` is {model.trained or "not stated"}'
+        )
+    return missing
+
+
+def is_left_to_accounting(entry: LedgerEntry, models: dict[str, Model]) -> bool:
+    """Tell whether coefficients are all that is missing, and an architecture stands from which they will follow."""
+    model = models.get(entry.model or "")
+    return (
+        model is not None
+        and model.coefficients is None
+        and (model.architecture is not None or model.architecture_file is not None)
+        and len(missing_for_recomputation(entry, models)) == 1
+    )
+
+
+def recompute(entry: LedgerEntry, models: dict[str, Model]) -> int | None:
+    """Give the FLOPs that follow from an entry's counts, or None where something is missing."""
+    if missing_for_recomputation(entry, models):
+        return None
+    assert entry.model is not None
+    assert entry.tokens is not None
+    model = models[entry.model]
+    factors = _factors(entry, model)
+    assert model.coefficients is not None
+    assert factors is not None
+    return entry_flops(
+        factors=factors,
+        body_parameters=model.coefficients.body_parameters,
+        tokens=entry.tokens,
+        head_parameters=model.coefficients.head_parameters,
+        logit_rows=entry.logit_rows or 0,
+        attention_width=model.coefficients.attention_width,
+        attention_pairs=entry.attention_pairs or 0,
+        bounded_attention_width=model.coefficients.bounded_attention_width or 0,
+        bounded_attention_pairs=entry.bounded_attention_pairs or 0,
+        adapter_parameters=model.coefficients.adapter_parameters or 0,
+        adapter_tokens=entry.adapter_tokens or 0,
+    )
+
+
+def _factors(entry: LedgerEntry, model: Model) -> Factors | None:
+    """Give the multipliers that an entry states, or those of its operation."""
+    stated = entry.multipliers
+    if stated is not None:
+        return Factors(stated.body, stated.head, stated.attention, stated.adapter)
+    return default_factors(entry.operation or "forward", model.trained)
+
+
+def entry_figure(entry: LedgerEntry, models: dict[str, Model]) -> Figure:
+    """Give an entry's FLOPs: as stated, else as its counts say, else 0 where no model ran, else unknown."""
+    if entry.flops is not None:
+        return _figure(entry.flops, entry.basis)
+    if entry.model is not None:
+        return _figure(recompute(entry, models), entry.basis)
+    is_no_compute = entry.phase in NO_MODEL_PHASES and not entry.gpu_hours
+    return _figure(0 if is_no_compute else None, entry.basis)
+
+
+def _figure(value: float | None, basis: str | None) -> Figure:
+    return Figure(value=value, at_least=basis == "lower_bound", at_most=basis == "upper_bound")
+
+
+def _sum(figures: list[Figure]) -> Figure:
+    """Add figures; an unknown one makes a lower bound of the rest, and nothing of a rest that is 0."""
+    known = [figure.value for figure in figures if figure.value is not None]
+    has_unknown = len(known) < len(figures)
+    if has_unknown and not any(known):
+        return Figure()
+    return Figure(
+        value=sum(known),
+        at_least=has_unknown or any(figure.at_least for figure in figures),
+        at_most=any(figure.at_most for figure in figures),
+    )
+
+
+def ledger_figure(run: Run, component: str, models: dict[str, Model]) -> Figure:
+    """Sum the entries of a component; where there is none, nothing is known."""
+    figures = [entry_figure(entry, models) for entry in run.ledger if entry.component == component]
+    return _sum(figures) if figures else Figure()
+
+
+def run_totals(report: Report, run: Run) -> RunTotals:
+    """Give the totals of a run: as its ledger says, and as it states where the ledger is silent."""
+    models = models_by_id(report)
+    parts = {name: _known(ledger_figure(run, name, models), run, f"{name}_flops") for name in COMPONENTS}
+    total = _sum(list(parts.values()))
+    if any(part.value is None for part in parts.values()):
+        stated = _stated(run, "total_flops")
+        total = total if stated.value is None else stated
+    return RunTotals(run=run.id, total=total, **parts)
+
+
+def _known(figure: Figure, run: Run, name: str) -> Figure:
+    """Give a figure of the ledger, or where it is unknown what `totals` states."""
+    return _stated(run, name) if figure.value is None else figure
+
+
+def _stated(run: Run, name: str) -> Figure:
+    return Figure() if run.totals is None else _figure(getattr(run.totals, name), run.totals.basis)
+
+
+def totals(report: Report) -> list[RunTotals]:
+    """Give the totals of every run of a report, in its order."""
+    return [run_totals(report, run) for run in report.runs]

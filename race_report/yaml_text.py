@@ -1,0 +1,282 @@
+"""YAML 1.2 text -> value, places and every fault.
+
+Built on parser events, not on a constructor: a constructor reads an unquoted `695e0514` as infinity, 1.10 as 1.1, `1e21`
+as text and a timestamp as an object. Plain scalars follow the core schema of YAML 1.2.2 (section 10.3.2), so that the
+YAML and the JSON form of a report give the same value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from race_report.parsed import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    Fault,
+    Parsed,
+    Places,
+    Unparsable,
+    duplicate_key,
+    escape_pointer,
+    has_lone_surrogate,
+    lone_surrogate,
+    nested_too_deeply,
+    not_finite,
+    number_overflow,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_ALIAS_NODES: Final = 100_000
+"""Nodes that aliases may stand for in one document, as the standard says."""
+
+_PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_NULL: Final = re.compile(r"(?:null|Null|NULL|~|)\Z")
+_BOOL: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z")
+_DECIMAL: Final = re.compile(r"[-+]?[0-9]+\Z")
+_OCTAL: Final = re.compile(r"0o[0-7]+\Z")
+_HEXADECIMAL: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_NOT_FINITE: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
+
+_FORBIDDEN: Final = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters outside YAML's printable set, and the line ends of YAML 1.1 that 1.2 no longer has."""
+
+_CORE_TAG: Final = "tag:yaml.org,2002:"
+_SCALAR_TAGS: Final = {"str": str, "int": int, "float": float, "bool": bool, "null": type(None)}
+
+
+def parse(text: str) -> Parsed:
+    """Read a YAML text of one document.
+
+    Raises:
+        Unparsable: the text is not YAML, is no tree of plain data, or is over the limits of the standard.
+
+    """
+    places = Places(text=text)
+    forbidden = _FORBIDDEN.search(text)
+    if forbidden is not None:
+        raise Unparsable(_forbidden_character(forbidden[0], places, forbidden.start()))
+    try:
+        composer = _Composer(text, places)
+        value = composer.document()
+    except yaml.MarkedYAMLError as error:
+        raise Unparsable(_syntax_fault(error, places)) from error
+    return Parsed(value=value, places=places, faults=composer.faults)
+
+
+class _Composer:
+    """Builds values from the parser's events, one document, aliases within a budget."""
+
+    def __init__(self, text: str, places: Places) -> None:
+        self.text = text
+        self.places = places
+        self.faults: list[Fault] = []
+        self.events: Iterator[Any] = yaml.parse(text, Loader=_PARSER)
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.nodes = 0
+        self.alias_nodes = 0
+
+    def document(self) -> Any:
+        """Read the one document of the text."""
+        next(self.events)
+        event = next(self.events)
+        if isinstance(event, yaml.StreamEndEvent):
+            raise self.refusal("empty-file", "", "the file is empty", "start one with: race init", event)
+        if event.version == (1, 1):
+            message, hint = "the file declares YAML 1.1; a report is YAML 1.2", "delete the %YAML line"
+            raise self.refusal("unsupported-yaml", "", message, hint, event)
+        value = self.node(next(self.events), "", 0)
+        next(self.events)
+        event = next(self.events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            message, hint = "a second document begins here", "a file holds one report: put each into a file of its own"
+            raise self.refusal("unsupported-yaml", "", message, hint, event)
+        return value
+
+    def node(self, event: Any, pointer: str, depth: int) -> Any:
+        """Read one node, whose first event was taken."""
+        self.nodes += 1
+        before = self.nodes
+        start, end = event.start_mark.index, event.end_mark.index
+        if isinstance(event, yaml.AliasEvent):
+            self.places.values[pointer] = (start, end)
+            return self.alias(event, pointer)
+        if isinstance(event, yaml.ScalarEvent):
+            self.places.values[pointer] = (start, start + len(self.text[start:end].rstrip()))
+            value = self.scalar(event, pointer)
+        else:
+            self.places.values[pointer] = (start, end)
+            if depth >= MAX_DEPTH:
+                raise Unparsable(nested_too_deeply(pointer, self.places.span(start, end)))
+            self.check_tag(event, pointer)
+            is_mapping = isinstance(event, yaml.MappingStartEvent)
+            value, end = (self.mapping if is_mapping else self.sequence)(event, pointer, depth + 1)
+            self.places.values[pointer] = (start, end)
+        if event.anchor:
+            self.anchors[event.anchor] = (value, self.nodes - before + 1)
+        return value
+
+    def mapping(self, event: Any, pointer: str, depth: int) -> tuple[dict[str, Any], int]:
+        """Read a mapping and the offset of its end; of a key that stands twice the last value is kept."""
+        result: dict[str, Any] = {}
+        end = event.end_mark.index
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key = self.key(event, pointer)
+            child = f"{pointer}/{escape_pointer(key)}"
+            place = (event.start_mark.index, event.end_mark.index)
+            if key in result:
+                first = self.places.span(*self.places.keys[child])
+                self.faults.append(duplicate_key(key, child, self.places.span(*place), first))
+            self.places.keys[child] = place
+            result[key] = self.node(next(self.events), child, depth)
+            end = self.places.values[child][1]
+        return result, _end(event, end)
+
+    def sequence(self, event: Any, pointer: str, depth: int) -> tuple[list[Any], int]:
+        """Read a sequence and the offset of its end."""
+        result: list[Any] = []
+        end = event.end_mark.index
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            child = f"{pointer}/{len(result)}"
+            result.append(self.node(event, child, depth))
+            end = self.places.values[child][1]
+        return result, _end(event, end)
+
+    def key(self, event: Any, pointer: str) -> str:
+        """Read a key, which JSON allows to be text only."""
+        if not isinstance(event, yaml.ScalarEvent):
+            message, hint = "a key must be a plain word here", "a key cannot be an alias, a list or a mapping"
+            raise self.refusal("unsupported-yaml", pointer, message, hint, event)
+        plain = event.implicit[0] and not event.value.isspace() and event.value != ""
+        if plain and not isinstance(_resolve(event.value), str):
+            message = f"the key {event.value} is no text in YAML"
+            self.faults.append(
+                Fault("unsupported-yaml", pointer, message, f'quote it: "{event.value}"', self.span(event))
+            )
+        return str(event.value)
+
+    def alias(self, event: Any, pointer: str) -> Any:
+        """Give the value that an alias stands for."""
+        if event.anchor not in self.anchors:
+            message = f"the alias *{event.anchor} stands for nothing"
+            hint = f"put the anchor &{event.anchor} before it, outside of the value it is in"
+            raise self.refusal("unsupported-yaml", pointer, message, hint, event)
+        value, nodes = self.anchors[event.anchor]
+        self.nodes += nodes - 1
+        self.alias_nodes += nodes
+        if self.alias_nodes > MAX_ALIAS_NODES:
+            message = f"the aliases of this file stand for more than {MAX_ALIAS_NODES:,} values"
+            raise self.refusal("too-many-aliases", pointer, message, "write the values out, or leave them out", event)
+        return value
+
+    def scalar(self, event: Any, pointer: str) -> Any:
+        """Give the value of a scalar, with a fault where the standard refuses it."""
+        here = self.span(event)
+        self.check_tag(event, pointer)
+        value = _resolve(event.value) if event.implicit[0] else event.value
+        if event.tag and event.tag.startswith(_CORE_TAG):
+            kind = _SCALAR_TAGS[event.tag.removeprefix(_CORE_TAG)]
+            value = event.value if kind is str else _resolve(event.value)
+            if type(value) is not kind and not (kind is float and type(value) is int):
+                message, hint = f"{event.value!r} is not what its tag says", "delete the tag"
+                self.faults.append(Fault("unsupported-yaml", pointer, message, hint, here))
+                return None
+        if isinstance(value, str) and has_lone_surrogate(value):
+            self.faults.append(lone_surrogate(pointer, here))
+            return value.encode("utf-8", "replace").decode()
+        if isinstance(value, float) and not math.isfinite(value):
+            is_word = _NOT_FINITE.match(event.value)
+            fault = (
+                not_finite(event.value, pointer, here)
+                if is_word
+                else number_overflow(event.value, pointer, here, quotable=True)
+            )
+            self.faults.append(fault)
+            return None
+        return value
+
+    def check_tag(self, event: Any, pointer: str) -> None:
+        """Refuse tags that JSON has no counterpart for."""
+        tag = event.tag
+        if not tag or tag == "!":
+            return
+        kinds = _SCALAR_TAGS if isinstance(event, yaml.ScalarEvent) else {"map": dict, "seq": list}
+        if tag.removeprefix(_CORE_TAG) not in kinds:
+            message = f"the tag {tag.replace(_CORE_TAG, '!!')} has no meaning in a report"
+            raise self.refusal("unsupported-yaml", pointer, message, "delete the tag", event)
+
+    def span(self, event: Any) -> Any:
+        return self.places.span(event.start_mark.index, event.end_mark.index)
+
+    def refusal(self, rule: str, pointer: str, message: str, hint: str, event: Any) -> Unparsable:
+        return Unparsable(Fault(rule, pointer, message, hint, self.span(event)))
+
+
+def _end(event: Any, last: int) -> int:
+    """Give the end of a collection: its bracket, or in block style, which has none, the end of its last value."""
+    bracket: int = event.end_mark.index
+    return bracket if bracket > event.start_mark.index else last
+
+
+def _resolve(text: str) -> Any:
+    """Give a plain scalar its value under the core schema; what overflows becomes an infinity."""
+    if _NULL.match(text):
+        return None
+    if _BOOL.match(text):
+        return text[0] in "tT"
+    if _DECIMAL.match(text):
+        return int(text) if len(text.lstrip("+-")) <= MAX_DIGITS else math.inf
+    for pattern, base in ((_OCTAL, 8), (_HEXADECIMAL, 16)):
+        if pattern.match(text):
+            return int(text[2:], base) if len(text) <= MAX_DIGITS // 2 else math.inf
+    if _FLOAT.match(text):
+        return float(text)
+    if _NOT_FINITE.match(text):
+        return math.nan
+    return text
+
+
+def _forbidden_character(character: str, places: Places, offset: int) -> Fault:
+    code = f"U+{ord(character):04X}"
+    if character in "\x85\u2028\u2029":
+        message = f"the line separator {code} is read differently by YAML 1.1 and 1.2"
+        hint = 'end lines with a plain new line; in text write it as an escape in double quotes: "\\u2028"'
+    else:
+        message = f"the control character {code} may not stand in YAML"
+        hint = "delete it, or write it as an escape in double quotes"
+    return Fault("invalid-syntax", "", message, hint, places.span(offset, offset + 1))
+
+
+_MENDS: Final = (
+    ("cannot start any token", "quote the text that begins with this character"),
+    ("mapping values are not allowed", "quote text that holds a colon and a space, and check the indentation"),
+    ("could not find expected ':'", "put a colon and a space behind the key, and check the indentation"),
+    ("did not find expected key", "check the indentation, and that every quote and bracket is closed"),
+    ("did not find expected ',' or", "put a comma between the items; close every bracket"),
+    ("did not find expected '-' indicator", "indent the items of a list alike, each with a dash"),
+    ("found unexpected end of stream", "close the quote"),
+    ("did not find expected node content", "write the value that is missing, or quote the text"),
+    ("unknown escape character", "in double quotes write a backslash as \\\\, or use single quotes"),
+)
+
+
+def _syntax_fault(error: yaml.MarkedYAMLError, places: Places) -> Fault:
+    """Say where the text stops being YAML, and how that is mended most often."""
+    mark = error.problem_mark or error.context_mark
+    offset = min(mark.index, len(places.text)) if mark is not None else 0
+    here = places.span(offset, min(offset + 1, len(places.text)))
+    problem = error.problem or "this is not YAML"
+    if "Unicode character escape" in problem:
+        return lone_surrogate("", here)
+    if places.text[offset : offset + 1] == "\t":
+        return Fault("invalid-syntax", "", "a tab may not indent YAML", "indent with spaces", here)
+    hint = next((hint for words, hint in _MENDS if words in problem), "check indentation, quotes and brackets")
+    context = f" {error.context}" if error.context else ""
+    return Fault("invalid-syntax", "", f"{problem}{context}", hint, here)
