@@ -39,12 +39,16 @@ def race() -> None:
 @race.command()
 @click.argument("paths", nargs=-1)
 @click.option(
-    "--format", "output_format", type=click.Choice(["text", "json"]), default="text", help="For people, or for programs."
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="People or programs.",
 )
 @click.option("--require-level", type=click.IntRange(0, 3), help="Fail where a report does not reach this level.")
 @click.option("--werror", is_flag=True, help="Fail on warnings too.")
 @click.option("--hook", is_flag=True, help="As a pre-commit hook: skip files that are no reports; no file is fine.")
-@click.option("--max-bytes", type=click.IntRange(1), help="Largest file that is read.  [default: 16 MiB]")
+@click.option("--max-bytes", type=click.IntRange(1), help="Largest file that is read. (16 MiB unless given)")
 def validate(
     paths: tuple[str, ...],
     output_format: str,
@@ -55,14 +59,16 @@ def validate(
 ) -> None:
     """Check reports: every fault, with its place and how to mend it.
 
-    PATHS are files, folders to search for reports, or - for standard input; without one, the current folder is searched.
+    PATHS are files, folders to search for reports, or - for standard input;
+    without one, the current folder is searched.
 
     \b
     Example:  race validate report.yaml
               race validate --require-level 2 results/
 
     \b
-    Exit code: 0 clean; 1 errors; 2 wrong usage; 3 a file cannot be read or parsed; 4 an unknown version of the standard.
+    Exit code: 0 clean; 1 errors; 2 wrong usage; 3 a file that cannot be read or
+    parsed; 4 a version of the standard that this tool does not know.
     """
     from race_report.load import MAX_BYTES
     from race_report.output import json_text, text_lines
@@ -192,7 +198,7 @@ def main() -> None:
         # The reader of our output has gone, which is its right: `race validate | head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.CLEAN)
-    except Exception as error:  # noqa: BLE001 - the promise of this function
+    except Exception as error:
         click.echo(f"race: internal error, please report it: {type(error).__name__}: {error}", err=True)
         if os.environ.get("RACE_DEBUG"):
             raise

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from race_report.parsed import Span
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from race_report.document import Report
+    from race_report.parsed import Span
 
     Violation = tuple[str, str, str]
     """Pointer, message, hint."""
@@ -69,7 +68,7 @@ def rule(code: str, *, severity: Severity = Severity.ERROR) -> Callable[[Check],
     """Make a rule of a generator function whose name says what it finds and whose docstring explains it."""
 
     def decorate(check: Check) -> Rule:
-        name = check.__name__.replace("_", "-")  # type: ignore[attr-defined]
+        name = check.__name__.replace("_", "-")
         return Rule(code=code, name=name, severity=severity, explanation=check.__doc__ or "", check=check)
 
     return decorate

@@ -18,6 +18,26 @@ ROUNDED: Final = 0.005
 """Relative difference up to which one of two FLOP figures is a rounding of the other."""
 
 
+class Coefficients(NamedTuple):
+    """What one unit of each count costs in a model."""
+
+    body_parameters: int
+    head_parameters: int = 0
+    attention_width: int = 0
+    bounded_attention_width: int = 0
+    adapter_parameters: int = 0
+
+
+class Counts(NamedTuple):
+    """What went through a model in a pass."""
+
+    tokens: int
+    logit_rows: int = 0
+    attention_pairs: float = 0
+    bounded_attention_pairs: float = 0
+    adapter_tokens: int = 0
+
+
 class Factors(NamedTuple):
     """How often each term of the formula counts."""
 
@@ -51,30 +71,18 @@ def default_factors(operation: str, trained: str | None) -> Factors | None:
     return UPDATE.get(trained or "")
 
 
-def entry_flops(
-    *,
-    factors: Factors,
-    body_parameters: int,
-    tokens: int,
-    head_parameters: int = 0,
-    logit_rows: int = 0,
-    attention_width: int = 0,
-    attention_pairs: float = 0,
-    bounded_attention_width: int = 0,
-    bounded_attention_pairs: float = 0,
-    adapter_parameters: int = 0,
-    adapter_tokens: int = 0,
-) -> int:
+def entry_flops(coefficients: Coefficients, counts: Counts, factors: Factors) -> int:
     """Give the model FLOPs of an entry.
 
     A multiply-add is two operations; a pair costs four a unit of width (score and weighted sum).
     """
-    pairs = attention_width * _exact(attention_pairs) + bounded_attention_width * _exact(bounded_attention_pairs)
+    pairs = coefficients.attention_width * _exact(counts.attention_pairs)
+    bounded_pairs = coefficients.bounded_attention_width * _exact(counts.bounded_attention_pairs)
     total = (
-        _exact(factors.body) * 2 * body_parameters * tokens
-        + _exact(factors.head) * 2 * head_parameters * logit_rows
-        + _exact(factors.attention) * 4 * pairs
-        + _exact(factors.adapter) * 2 * adapter_parameters * adapter_tokens
+        _exact(factors.body) * 2 * coefficients.body_parameters * counts.tokens
+        + _exact(factors.head) * 2 * coefficients.head_parameters * counts.logit_rows
+        + _exact(factors.attention) * 4 * (pairs + bounded_pairs)
+        + _exact(factors.adapter) * 2 * coefficients.adapter_parameters * counts.adapter_tokens
     )
     return round(total)
 
@@ -83,7 +91,7 @@ def _exact(number: float) -> int | Fraction:
     """Give a JSON number as an integer, or as the fraction that its decimal digits say."""
     if number == int(number):
         return int(number)
-    from fractions import Fraction  # noqa: PLC0415 - rare, and the command starts faster without it
+    from fractions import Fraction
 
     return Fraction(repr(number))
 

@@ -44,7 +44,7 @@ class Loaded:
         self._parsed: Parsed | None = None
         try:
             if parse is not _parse_json:
-                raise _Doubtful  # noqa: TRY301 - YAML has no quick way
+                raise _Doubtful
             self.value: Any = _quick_json(text)
         except (ValueError, RecursionError):
             self._parsed = parse(text)
@@ -70,14 +70,16 @@ def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes:
         if path == STDIN:
             data = sys.stdin.buffer.read(max_bytes + 1)
         else:
-            with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs start-up time
+            with open(path, "rb") as file:
                 data = file.read(max_bytes + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "check the path and your permission to read it"
         raise Unparsable(Fault("unreadable-file", "", f"cannot read this file: {reason}", hint, TOP)) from error
     except ValueError as error:
-        raise Unparsable(Fault("unreadable-file", "", f"cannot read this file: {error}", "check the path", TOP)) from error
+        raise Unparsable(
+            Fault("unreadable-file", "", f"cannot read this file: {error}", "check the path", TOP)
+        ) from error
     if len(data) > max_bytes:
         message = f"the file is larger than {_show_size(max_bytes)}; a report is a few thousand bytes"
         hint = "is it the right file? If so, allow more with --max-bytes"
@@ -121,13 +123,13 @@ def _decode(data: bytes) -> str:
 
 
 def _parse_json(text: str) -> Parsed:
-    from race_report import json_text  # noqa: PLC0415 - only for files with findings
+    from race_report import json_text
 
     return json_text.parse(text)
 
 
 def _parse_yaml(text: str) -> Parsed:
-    from race_report import yaml_text  # noqa: PLC0415 - the YAML parser costs start-up time
+    from race_report import yaml_text
 
     return yaml_text.parse(text)
 
@@ -170,9 +172,7 @@ def _refuse(_: str) -> NoReturn:
     raise _Doubtful
 
 
-_QUICK: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_real, parse_int=_whole, parse_constant=_refuse
-)
+_QUICK: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=_real, parse_int=_whole, parse_constant=_refuse)
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -13,6 +13,9 @@ MAX_DEPTH: Final = 100
 MAX_DIGITS: Final = 308
 """Digits of the longest integer that a double can hold; a longer one overflows in every other reader."""
 
+_SHOWN_DIGITS: Final = 24
+"""Above so many characters, a number is not shown in full."""
+
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
@@ -126,7 +129,7 @@ def lone_surrogate(pointer: str, here: Span) -> Fault:
 
 def number_overflow(literal: str, pointer: str, here: Span, *, quotable: bool = False) -> Fault:
     """Say that a number is beyond what a double holds."""
-    shown = literal if len(literal) <= 24 else f"{literal[:10]}...{literal[-4:]}"
+    shown = literal if len(literal) <= _SHOWN_DIGITS else f"{literal[:10]}...{literal[-4:]}"
     hint = "FLOPs and other amounts stay far below 1e308: check the exponent"
     if quotable:
         hint += f'; if this is text, such as a revision, quote it: "{shown}"'

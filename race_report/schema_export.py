@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
@@ -48,4 +49,4 @@ def schema_text() -> str:
 
 
 if __name__ == "__main__":
-    print(schema_text(), end="")
+    sys.stdout.write(schema_text())

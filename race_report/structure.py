@@ -36,6 +36,12 @@ _RELATIONS: Final = {
     "maximum": ("at most", "check the unit: the key names it"),
 }
 
+_SHORT: Final = 40
+"""Characters of a value that a message shows."""
+
+_FEW: Final = 3
+"""Names that a message lists where any would do."""
+
 _MANY: Final = 12
 """Above so many, the words that are allowed are not all listed."""
 
@@ -55,7 +61,7 @@ def view() -> ViewFactory:
 
 @functools.cache
 def _validator() -> Any:
-    import jsonschema_rs  # noqa: PLC0415 - takes a tenth of the start-up time; `race --help` need not wait
+    import jsonschema_rs
 
     return jsonschema_rs.validator_for(schema(), validate_formats=True)
 
@@ -158,8 +164,10 @@ def type_fault(pointer: str, value: Any, types: Sequence[str], literal: Callable
     expected = " or ".join(_NOUNS[name] for name in types)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is None:
-        message = f"no value stands here, and {expected} should"
-        return Fault("empty-value", pointer, message, "write it, or delete the key and name the gap in not_reported")
+        name = pointer.rpartition("/")[2]
+        message = f'"{name}" has no value; {expected} should stand here'
+        hint = f"write {_NOUNS[types[0]]}, or delete the key and name the gap in not_reported"
+        return Fault("empty-value", pointer, message, hint)
     if isinstance(value, str) and ("number" in types or "integer" in types):
         number = _number_in(value)
         if number:
@@ -184,7 +192,11 @@ def _type_name(value: Any) -> str:
 
 def _type_hint(value: Any, types: Sequence[str]) -> str:
     if "array" in types:
-        return "put it in brackets: [...]" if not isinstance(value, dict) else "begin each element with a dash, or use [...]"
+        return (
+            "put it in brackets: [...]"
+            if not isinstance(value, dict)
+            else "begin each element with a dash, or use [...]"
+        )
     if "boolean" in types and str(value).lower() in ("yes", "no", "on", "off"):
         return f"write {'true' if str(value).lower() in ('yes', 'on') else 'false'}: YAML 1.2 has no other words for it"
     if "object" in types:
@@ -197,7 +209,7 @@ def _type_hint(value: Any, types: Sequence[str]) -> str:
 def _number_in(text: str) -> str:
     """Give the number that a text was meant to be, as JSON writes it, or nothing."""
     plain = re.sub(r"(?<=[0-9])[,_ '](?=[0-9]{3})", "", text.strip()).lstrip("+")
-    plain = re.sub(r"\s*[x×*]\s*10\s*\^?\s*\{?", "e", plain).rstrip("}")
+    plain = re.sub(r"\s*[x\u00d7*]\s*10\s*\^?\s*\{?", "e", plain).rstrip("}")
     if re.fullmatch(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", plain) is None:
         return ""
     number = float(plain)
@@ -207,11 +219,11 @@ def _number_in(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return text if len(text) <= _SHORT else f"{text[:37]}..."
 
 
 def _closest(word: str, options: Sequence[str]) -> str | None:
-    from difflib import get_close_matches  # noqa: PLC0415 - only for files with findings
+    from difflib import get_close_matches
 
     by_form = {option.lower(): option for option in options}
     form = re.sub(r"[-\s]+", "_", word.strip().lower())
@@ -227,14 +239,14 @@ def _unknown_key(pointer: str, key: str, path: Sequence[str | int]) -> Fault:
     message = f'"{key}" is no key of {_owner(path)}'
     if near is not None:
         return Fault("unknown-key", pointer, message, f'did you mean "{near}"?')
-    owners = [
-        _noun(name) for name, definition in schema()["$defs"].items() if key in definition.get("properties", {})
-    ]
+    owners = [_noun(name) for name, definition in schema()["$defs"].items() if key in definition.get("properties", {})]
     if key in schema()["properties"]:
         owners.append("the report itself")
     if owners:
-        return Fault("unknown-key", pointer, message, f"it is a key of {' and of '.join(owners[:3])}: move it there")
-    return Fault("unknown-key", pointer, message, f'race schema shows the keys; one of your own begins with x-: "x-{key}"')
+        return Fault("unknown-key", pointer, message, f"it is a key of {' and of '.join(owners[:_FEW])}: move it there")
+    return Fault(
+        "unknown-key", pointer, message, f'race schema shows the keys; one of your own begins with x-: "x-{key}"'
+    )
 
 
 def _missing_key(pointer: str, key: str, path: Sequence[str | int]) -> Fault:
@@ -242,20 +254,22 @@ def _missing_key(pointer: str, key: str, path: Sequence[str | int]) -> Fault:
     because = [present for present, keys in here.get("dependentRequired", {}).items() if key in keys]
     message = f'{_owner(path)} needs "{key}"'
     if because and key not in here.get("required", []):
-        message = f'{_owner(path)} with {" or ".join(because[:3])}{", ..." if len(because) > 3 else ""} needs "{key}"'
+        message = (
+            f'{_owner(path)} with {" or ".join(because[:_FEW])}{", ..." if len(because) > _FEW else ""} needs "{key}"'
+        )
     description = here.get("properties", {}).get(key, {}).get("description", "")
     hint = f"add it: {description.partition('. ')[0].rstrip('.')}" if description else "add it"
     return Fault("missing-key", f"{pointer}/{escape_pointer(key)}", message, hint)
 
 
-def _unknown_value(
-    pointer: str, value: str, options: Sequence[str], path: Sequence[str | int], document: Any
-) -> Fault:
+def _unknown_value(pointer: str, value: str, options: Sequence[str], path: Sequence[str | int], document: Any) -> Fault:
     words = [option for option in options if isinstance(option, str)]
     message = f'"{_short(value)}" is none of the words for {path[-1] if path else "this"}'
     if path and path[-1] == "phase" and value in _subschema(path)["enum"]:
         message = f'"{value}" is no phase of {_at(document, path[:-1])["component"]}'
-        return Fault("unknown-value", pointer, message, f"it is one of {_component_of(value)}: change phase or component")
+        return Fault(
+            "unknown-value", pointer, message, f"it is one of {_component_of(value)}: change phase or component"
+        )
     near = _closest(value, words)
     hint = f'did you mean "{near}"?' if near else ""
     if len(words) <= _MANY or not near:

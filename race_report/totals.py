@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from race_report.flops import Factors, default_factors, entry_flops
+from race_report.flops import Coefficients, Counts, Factors, default_factors, entry_flops
 
 if TYPE_CHECKING:
     from race_report.document import LedgerEntry, Model, Report, Run
@@ -119,23 +119,14 @@ def recompute(entry: LedgerEntry, models: dict[str, Model]) -> int | None:
     if missing_for_recomputation(entry, models):
         return None
     assert entry.model is not None
-    assert entry.tokens is not None
     model = models[entry.model]
     factors = _factors(entry, model)
     assert model.coefficients is not None
     assert factors is not None
     return entry_flops(
-        factors=factors,
-        body_parameters=model.coefficients.body_parameters,
-        tokens=entry.tokens,
-        head_parameters=model.coefficients.head_parameters,
-        logit_rows=entry.logit_rows or 0,
-        attention_width=model.coefficients.attention_width,
-        attention_pairs=entry.attention_pairs or 0,
-        bounded_attention_width=model.coefficients.bounded_attention_width or 0,
-        bounded_attention_pairs=entry.bounded_attention_pairs or 0,
-        adapter_parameters=model.coefficients.adapter_parameters or 0,
-        adapter_tokens=entry.adapter_tokens or 0,
+        Coefficients(*(getattr(model.coefficients, name) or 0 for name in Coefficients._fields)),
+        Counts(*(getattr(entry, name) or 0 for name in Counts._fields)),
+        factors,
     )
 
 
@@ -198,6 +189,30 @@ def _known(figure: Figure, run: Run, name: str) -> Figure:
 
 def _stated(run: Run, name: str) -> Figure:
     return Figure() if run.totals is None else _figure(getattr(run.totals, name), run.totals.basis)
+
+
+def trained_parameters(model: Model) -> int | None:
+    """Give the parameters that the work changes: as stated, or all of them where the model is trained in full."""
+    if model.parameters is None:
+        return None
+    return (
+        model.parameters.total
+        if model.trained == "full" and model.parameters.trainable is None
+        else (model.parameters.trainable)
+    )
+
+
+def run_gpu_hours(run: Run) -> Figure:
+    """Give the accelerator-hours of a run: as stated, else the sum over its pools, idle ones included."""
+    if run.gpu_hours is not None:
+        return Figure(value=run.gpu_hours)
+    pools = [
+        pool.gpu_hours
+        if pool.gpu_hours is not None or pool.count is None or pool.wall_clock_hours is None
+        else pool.count * pool.wall_clock_hours
+        for pool in run.hardware
+    ]
+    return _sum([Figure(value=hours) for hours in pools]) if pools else Figure()
 
 
 def totals(report: Report) -> list[RunTotals]:

@@ -80,6 +80,7 @@ def validate_file(path: str, *, max_bytes: int = MAX_BYTES, skip_others: bool = 
     """
     try:
         data = read_file(path, max_bytes)
+        path = "<stdin>" if path == STDIN else path
         if skip_others and not any(mark in data for mark in _MARKS):
             return Result(path=path, skipped=f"no report: it has no {MARK}")
         loaded = load_bytes(data, path)
@@ -90,9 +91,9 @@ def validate_file(path: str, *, max_bytes: int = MAX_BYTES, skip_others: bool = 
     return _validate_loaded(path, loaded)
 
 
-def validate_value(value: Any, path: str = STDIN) -> Result:
+def validate_value(value: Any, path: str = "<value>") -> Result:
     """Validate a document that is already in memory, made of what `json.loads` gives."""
-    import json  # noqa: PLC0415 - only for values that come from Python
+    import json
 
     try:
         loaded = load_bytes(json.dumps(value, indent=2, ensure_ascii=True).encode("ascii"))
@@ -123,9 +124,7 @@ def _validate_loaded(path: str, loaded: Loaded) -> Result:
     faults += check_rules(report)
     findings = _findings(faults, places)
     has_errors = any(finding.severity is Severity.ERROR for finding in findings)
-    return Result(
-        path=path, findings=findings, level=reached_level(report, has_errors=has_errors), report=report
-    )
+    return Result(path=path, findings=findings, level=reached_level(report, has_errors=has_errors), report=report)
 
 
 def check_rules(report: Report) -> Iterator[Fault]:
@@ -176,7 +175,7 @@ def reports_below(folder: str) -> list[str]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED_FOLDERS)
         for name in sorted(files):
             if name.lower().endswith((".json", ".yaml", ".yml")):
-                path = os.path.join(here, name)  # noqa: PTH118 - pathlib costs start-up time
+                path = os.path.join(here, name)
                 if _has_mark(path):
                     found.append(path)
     return found
@@ -185,7 +184,7 @@ def reports_below(folder: str) -> list[str]:
 def _has_mark(path: str) -> bool:
     """Tell whether a file holds the mark of a report within the largest size, without parsing it."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs start-up time
+        with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError:
         return True

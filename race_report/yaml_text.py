@@ -1,8 +1,8 @@
 """YAML 1.2 text -> value, places and every fault.
 
-Built on parser events, not on a constructor: a constructor reads an unquoted `695e0514` as infinity, 1.10 as 1.1, `1e21`
-as text and a timestamp as an object. Plain scalars follow the core schema of YAML 1.2.2 (section 10.3.2), so that the
-YAML and the JSON form of a report give the same value.
+Built on parser events, not on a constructor: a constructor reads an unquoted `695e0514` as infinity, `1e21` as text and
+a timestamp as an object. Plain scalars follow the core schema of YAML 1.2.2 (section 10.3.2), so that the YAML and the
+JSON form of a report give the same value.
 """
 
 from __future__ import annotations
@@ -233,14 +233,11 @@ def _resolve(text: str) -> Any:
         return text[0] in "tT"
     if _DECIMAL.match(text):
         return int(text) if len(text.lstrip("+-")) <= MAX_DIGITS else math.inf
-    for pattern, base in ((_OCTAL, 8), (_HEXADECIMAL, 16)):
-        if pattern.match(text):
-            return int(text[2:], base) if len(text) <= MAX_DIGITS // 2 else math.inf
+    if _OCTAL.match(text) or _HEXADECIMAL.match(text):
+        return int(text, 0) if len(text) <= MAX_DIGITS // 2 else math.inf
     if _FLOAT.match(text):
         return float(text)
-    if _NOT_FINITE.match(text):
-        return math.nan
-    return text
+    return math.nan if _NOT_FINITE.match(text) else text
 
 
 def _forbidden_character(character: str, places: Places, offset: int) -> Fault:

@@ -29,7 +29,7 @@ LARGEST_COUNT = 2**53
 """The largest integer that every JSON reader keeps exactly (a double has 53 bits)."""
 
 END = "$(?!\n)"
-"""The end of a pattern. In Python's dialect `$` alone also matches before a trailing newline; elsewhere the rest is idle."""
+"""The end of a pattern: in Python's dialect `$` alone also matches before a trailing newline."""
 
 
 class _WithoutNull:
@@ -38,7 +38,8 @@ class _WithoutNull:
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         nullable = handler(source)
         assert nullable["type"] == "nullable", source
-        return nullable["schema"]
+        inner: CoreSchema = nullable["schema"]
+        return inner
 
 
 Maybe = Annotated[T | None, _WithoutNull()]
@@ -158,7 +159,7 @@ class DocumentObject(BaseModel):
         except ValidationError as error:
             errors += [
                 InitErrorDetails(
-                    type=PydanticCustomError(other["type"], "{text}", {"text": other["msg"]}),  # type: ignore[arg-type]
+                    type=PydanticCustomError(other["type"], "{text}", {"text": other["msg"]}),
                     loc=other["loc"],
                     input=other["input"],
                 )

@@ -40,7 +40,7 @@ class Parameters(DocumentObject):
     total: Maybe[PositiveCount] = None
     """All parameters, adapters excluded, a tied embedding counted once."""
     active: Maybe[PositiveCount] = None
-    """Parameters that take part in the pass of one token, the embedding included: fewer than `total` in a mixture of experts."""
+    """Parameters in the pass of one token, the embedding included: fewer than `total` in a mixture of experts."""
     embedding: Maybe[Count] = None
     """Parameters of the input table; looking a token up in it costs no FLOPs."""
     trainable: Maybe[Count] = None
@@ -72,7 +72,7 @@ class Coefficients(DocumentObject):
     body_parameters: Count
     """Matrix-multiplication parameters active for one token, without embedding and head."""
     head_parameters: Count
-    """Parameters of the part that runs on its own rows: the language-model head (tied or not), a reward or value head."""
+    """Parameters of the part that runs on its own rows: the LM head (tied or not), a reward or value head."""
     attention_width: Count
     """Sum over the layers of query heads times head size; the mean of key and value size where they differ."""
     bounded_attention_width: Maybe[Count] = None

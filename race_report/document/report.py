@@ -50,7 +50,9 @@ class Subject(DocumentObject):
     """Authors."""
     url: Maybe[Url] = None
     """Where the work is found."""
-    arxiv: Maybe[Annotated[str, Field(pattern=f"^([0-9]{{4}}[.][0-9]{{4,5}}|[a-z-]+([.][A-Z]{{2}})?/[0-9]{{7}})(v[0-9]+)?{END}")]] = None
+    arxiv: Maybe[
+        Annotated[str, Field(pattern=f"^([0-9]{{4}}[.][0-9]{{4,5}}|[a-z-]+([.][A-Z]{{2}})?/[0-9]{{7}})(v[0-9]+)?{END}")]
+    ] = None
     """arXiv identifier, such as `2607.13389`."""
     doi: Maybe[Annotated[str, Field(pattern=f"^10[.][0-9]{{4,9}}/[^ \t\r\n]+{END}")]] = None
     """DOI, without the resolver's address."""

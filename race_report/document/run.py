@@ -10,7 +10,6 @@ from race_report.document.base import (
     END,
     Amount,
     Array,
-    Basis,
     Count,
     DocumentObject,
     Fraction,
@@ -159,9 +158,7 @@ class FeedbackItem(DocumentObject):
 
     id: Id
     """The name by which ledger entries refer to this item."""
-    kind: Literal[
-        "rule", "outcome_reward_model", "process_reward_model", "judge", "environment", "human", "self"
-    ]
+    kind: Literal["rule", "outcome_reward_model", "process_reward_model", "judge", "environment", "human", "self"]
     """What judges."""
     model: Maybe[Id] = None
     """The model that judges, where one does."""

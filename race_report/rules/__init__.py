@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from race_report.finding import Rule
 from race_report.rules.flops import counts_incomplete, flops_inexact, flops_mismatch, total_inexact, total_mismatch
 from race_report.rules.reading import READING
 from race_report.rules.structure import STRUCTURE
+
+if TYPE_CHECKING:
+    from race_report.finding import Rule
 
 RULES: Final[tuple[Rule, ...]] = (
     *READING,

@@ -125,7 +125,9 @@ def _violations(differences: Iterator[_Difference], *, tolerated: bool) -> Itera
             continue
         stated, expected = show_number(difference.stated), show_number(difference.expected)
         if tolerated:
-            message = f"{stated} is rounded or within a stated range; the exact value, from {difference.what}, is {expected}"
+            message = (
+                f"{stated} is rounded or within a stated range; the exact value, from {difference.what}, is {expected}"
+            )
             yield difference.pointer, message, f"write {expected}"
         else:
             ratio = difference.stated / difference.expected if difference.expected else float("inf")

@@ -38,7 +38,7 @@ UNSUPPORTED_YAML = Rule(
     code="RACE006",
     name="unsupported-yaml",
     exit_code=Exit.UNREADABLE,
-    explanation="The file uses a part of YAML that JSON has no counterpart for: tags, keys that are no text, documents.",
+    explanation="The file uses a part of YAML that JSON lacks: tags, keys that are no text, several documents.",
 )
 NESTED_TOO_DEEPLY = Rule(
     code="RACE007",
