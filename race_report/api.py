@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from race_report.document import Report
 from race_report.finding import Finding, Severity
-from race_report.load import load_bytes, read_file
-from race_report.validate import Result, validate_file, validate_value
+from race_report.source import load_bytes, read_file
+from race_report.validation import Result, validate_file, validate_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

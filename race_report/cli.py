@@ -17,7 +17,7 @@ from race_report.finding import Exit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from race_report.validate import Result
+    from race_report.validation import Result
 
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 
@@ -70,9 +70,9 @@ def validate(
     Exit code: 0 clean; 1 errors; 2 wrong usage; 3 a file that cannot be read or
     parsed; 4 a version of the standard that this tool does not know.
     """
-    from race_report.load import MAX_BYTES
     from race_report.output import json_text, text_lines
-    from race_report.validate import gravest
+    from race_report.source import MAX_BYTES
+    from race_report.validation import gravest
 
     results = list(_validate_paths(paths, hook=hook, max_bytes=max_bytes or MAX_BYTES))
     code = gravest([result.exit_code(werror=werror, require_level=require_level) for result in results])
@@ -90,7 +90,7 @@ def validate(
 
 def _validate_paths(paths: Sequence[str], *, hook: bool, max_bytes: int) -> list[Result]:
     """Validate files as they are named, and what folders hold."""
-    from race_report.validate import reports_below, validate_file
+    from race_report.validation import reports_below, validate_file
 
     results = []
     for path in paths or (() if hook else (".",)):
@@ -149,7 +149,7 @@ def render(reports: tuple[str, ...], to: str, table: str, unicode: bool, output:
     from race_report.finding import Severity
     from race_report.output import text_lines
     from race_report.render.latex import UnprintableCharacter, summary
-    from race_report.validate import validate_file
+    from race_report.validation import validate_file
 
     results = [validate_file(path) for path in reports]
     code = max((result.exit_code() for result in results), default=Exit.CLEAN)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from race_report.pointer import is_covered, resolve
-from race_report.totals import (
+from race_report.ledger import (
     COMPONENTS,
     Figure,
     is_left_to_accounting,
@@ -14,6 +13,7 @@ from race_report.totals import (
     models_by_id,
     run_totals,
 )
+from race_report.pointer import is_covered, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from race_report.finding import Finding
-    from race_report.validate import Result
+    from race_report.validation import Result
 
 
 def text_lines(results: Sequence[Result], *, require_level: int | None = None) -> Iterator[str]:

@@ -81,11 +81,15 @@ def version_fault(value: dict[str, Any], literal: Callable[[], str]) -> Fault | 
 
 
 def structure_faults(value: Any, places: Callable[[], Places]) -> list[Fault]:
-    """Give every structural fault of a document, each place and rule once; `places` is called where it helps."""
-    faults: dict[tuple[str, str], Fault] = {}
+    """Give every structural fault of a document, one a place; `places` is called where it helps.
+
+    Of a value of the wrong type nothing else is said: -0.5 is no count, whatever its sign.
+    """
+    faults: dict[str, Fault] = {}
     for error in _validator().iter_errors(value):
         for fault in _faults(error, value, places):
-            faults.setdefault((fault.rule, fault.pointer), fault)
+            if error.kind.name == "type" or fault.pointer not in faults:
+                faults[fault.pointer] = fault
     return list(faults.values())
 
 
@@ -100,7 +104,7 @@ def _faults(error: Any, document: Any, places: Callable[[], Places]) -> Iterator
         for key in details["unexpected"]:
             yield _unknown_key(f"{pointer}/{escape_pointer(key)}", key, path)
     elif keyword == "required":
-        yield _missing_key(pointer, details["property"], path)
+        yield _missing_key(pointer, details["property"], path, value)
     elif keyword == "type":
         yield type_fault(pointer, value, details["types"], lambda: _literal(places(), pointer))
     elif keyword in ("enum", "const"):
@@ -249,9 +253,10 @@ def _unknown_key(pointer: str, key: str, path: Sequence[str | int]) -> Fault:
     )
 
 
-def _missing_key(pointer: str, key: str, path: Sequence[str | int]) -> Fault:
+def _missing_key(pointer: str, key: str, path: Sequence[str | int], owner: dict[str, Any]) -> Fault:
     here = _subschema(path)
-    because = [present for present, keys in here.get("dependentRequired", {}).items() if key in keys]
+    companions = here.get("dependentRequired", {})
+    because = [other for other in here.get("properties", {}) if other in owner and key in companions.get(other, ())]
     message = f'{_owner(path)} needs "{key}"'
     if because and key not in here.get("required", []):
         message = (

@@ -180,7 +180,8 @@ class _Composer:
         """Give the value of a scalar, with a fault where the standard refuses it."""
         here = self.span(event)
         self.check_tag(event, pointer)
-        value = _resolve(event.value) if event.implicit[0] else event.value
+        is_plain = event.implicit[0] and event.tag != "!"  # the bare mark means: text
+        value = _resolve(event.value) if is_plain else event.value
         if event.tag and event.tag.startswith(_CORE_TAG):
             kind = _SCALAR_TAGS[event.tag.removeprefix(_CORE_TAG)]
             value = event.value if kind is str else _resolve(event.value)

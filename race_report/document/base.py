@@ -58,7 +58,21 @@ def _list_or_tuple(value: object) -> object:
 Array = Annotated[tuple[T, ...], Field(strict=False), BeforeValidator(_list_or_tuple)]
 """A JSON array; an absent one is the empty tuple."""
 
-FilledArray = Annotated[tuple[T, ...], Field(strict=False, min_length=1), BeforeValidator(_list_or_tuple)]
+
+def _filled(value: object) -> object:
+    """Refuse an empty array; pydantic's own check would count only the elements that are valid."""
+    if isinstance(value, list | tuple) and not value:
+        kind, message = "too_short", "Input should have an element"
+        raise PydanticCustomError(kind, message)
+    return value
+
+
+FilledArray = Annotated[
+    tuple[T, ...],
+    Field(strict=False, json_schema_extra={"minItems": 1}),
+    BeforeValidator(_list_or_tuple),
+    BeforeValidator(_filled),
+]
 """A JSON array of one element or more."""
 
 

@@ -317,7 +317,7 @@ class Run(DocumentObject):
     results: Array[Result] = ()
     """What came out."""
     coverage: Maybe[Coverage] = None
-    """Which part of the run the figures cover."""
+    """The steps that the figures cover."""
     seed: Maybe[Seed] = None
     """Random seed."""
     software: Maybe[dict[str, Text]] = None

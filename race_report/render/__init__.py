@@ -1,1 +1,1 @@
-"""Renderings of valid reports: they print, and leave arithmetic to `totals`."""
+"""Renderings of valid reports: they print, and leave arithmetic to `ledger`."""

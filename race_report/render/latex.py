@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from race_report._resources import resource
+from race_report.ledger import COMPONENTS, Figure, run_gpu_hours, run_totals, trained_parameters
 from race_report.pointer import is_covered, resolve
 from race_report.render.tex import UnprintableCharacter, escape, power_of_ten
-from race_report.totals import COMPONENTS, Figure, run_gpu_hours, run_totals, trained_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from race_report.finding import Severity, rule
 from race_report.flops import EXACT, ROUNDED, relative_difference
-from race_report.numbers import show_number
-from race_report.pointer import resolve
-from race_report.totals import (
+from race_report.ledger import (
     COMPONENTS,
     is_left_to_accounting,
     ledger_figure,
@@ -16,6 +14,8 @@ from race_report.totals import (
     models_by_id,
     recompute,
 )
+from race_report.numbers import show_number
+from race_report.pointer import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -149,6 +149,8 @@ def entry_figure(entry: LedgerEntry, models: dict[str, Model]) -> Figure:
 
 
 def _figure(value: float | None, basis: str | None) -> Figure:
+    if value is None:
+        return Figure()
     return Figure(value=value, at_least=basis == "lower_bound", at_most=basis == "upper_bound")
 
 

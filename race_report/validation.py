@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from race_report.finding import Exit, Finding, Severity
 from race_report.levels import Level, reached_level
-from race_report.load import MAX_BYTES, STDIN, TOP, load_bytes, read_file
 from race_report.parsed import Fault, Unparsable
 from race_report.rules import BY_CODE, BY_NAME, RULES
+from race_report.source import MAX_BYTES, STDIN, TOP, load_bytes, read_file
 from race_report.structure import VERSION, structure_faults, version_fault, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from race_report.document import Report
-    from race_report.load import Loaded
     from race_report.parsed import Places
+    from race_report.source import Loaded
 
 MARK: Final = "race_version"
 """The key that marks a report."""

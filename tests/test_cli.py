@@ -1,0 +1,306 @@
+"""The command as a user meets it: messages, exit codes, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Race = Callable[..., subprocess.CompletedProcess[str]]
+
+VALID = '{"race_version": "1.0", "models": [{"id": "p", "role": "policy"}], "runs": [{"id": "main"}]}'
+INVALID = VALID.replace('"policy"', '"Policy"')
+OTHER = '{"name": "package"}'
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "words"),
+    [
+        (VALID, 0, "level 0"),
+        (INVALID, 1, 'did you mean "policy"?'),
+        (OTHER, 1, "no RACE report"),
+        ("[1, 2]", 1, "no RACE report"),
+        ('{"race_version": NaN}', 1, "RACE011"),
+        (VALID.replace("{", '{"race_version": "1.0", ', 1), 1, "RACE010"),
+        (VALID.replace("1.0", "2.0"), 4, "RACE021"),
+        ("", 3, "the file is empty"),
+        ("   \n", 3, "the file is empty"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", 3, "binary"),
+        (VALID.encode("utf-16"), 3, "UTF-16"),
+        (VALID.replace("main", "mäin").encode("latin-1"), 3, "0xE4"),
+        ("{", 3, "cut off"),
+        ("[" * 200_000, 3, "deeper"),
+        (b'{"race_version": "' + b"1" * (17 * 1024 * 1024) + b'"}', 3, "larger than 16 MiB"),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str | bytes) else str(value),
+)
+def test_each_kind_of_file_ends_in_its_message_and_code(
+    race: Race, tmp_path: Path, content: str | bytes, code: int, words: str
+) -> None:
+    write(tmp_path / "report.json", content)
+    done = race("validate", "report.json")
+    assert done.returncode == code, done.stdout + done.stderr
+    assert words in done.stdout
+    assert done.stderr == ""
+    assert "Traceback" not in done.stdout
+
+
+def test_a_missing_file_does_not_hide_the_others(race: Race, tmp_path: Path) -> None:
+    write(tmp_path / "a.json", INVALID)
+    write(tmp_path / "c.json", VALID)
+    done = race("validate", "a.json", "none.json", "c.json")
+    assert done.returncode == 3
+    assert "none.json:1:1: error RACE001 unreadable-file: cannot read this file: no such file" in done.stdout
+    assert "RACE037" in done.stdout
+    assert "c.json: level 0" in done.stdout
+    assert done.stdout.endswith("3 files checked, 2 errors, 0 warnings\n")
+
+
+def test_of_several_codes_the_gravest_counts(race: Race, tmp_path: Path) -> None:
+    write(tmp_path / "wrong.json", INVALID)
+    write(tmp_path / "newer.json", VALID.replace("1.0", "2.0"))
+    write(tmp_path / "broken.json", "{")
+    assert race("validate", "wrong.json", "newer.json").returncode == 4
+    assert race("validate", "wrong.json", "newer.json", "broken.json").returncode == 3
+
+
+def test_folders_are_searched_for_reports(race: Race, tmp_path: Path) -> None:
+    write(tmp_path / "runs" / "b" / "report.yaml", 'race_version: "1.0"\nmodels: []\nruns: []\n')
+    write(tmp_path / "runs" / "a.json", VALID)
+    write(tmp_path / "runs" / "package.json", OTHER)
+    write(tmp_path / "runs" / "broken.json", "{")
+    write(tmp_path / "runs" / ".hidden" / "a.json", INVALID)
+    write(tmp_path / "runs" / "node_modules" / "a.json", INVALID)
+    for arguments in (["runs"], [], ["."]):
+        done = race("validate", *arguments)
+        assert done.returncode == 1
+        assert "2 files checked, 2 errors" in done.stdout
+        assert f"{os.path.join('runs', 'b', 'report.yaml')}:2:9: error RACE040" in done.stdout
+
+
+def test_a_folder_without_reports_is_wrong_usage_but_not_in_a_hook(race: Race, tmp_path: Path) -> None:
+    write(tmp_path / "empty" / "package.json", OTHER)
+    done = race("validate", "empty")
+    assert done.returncode == 2
+    assert "no report in empty" in done.stderr
+    assert race("validate").returncode == 2
+    assert race("validate", "--hook", "empty").returncode == 0
+
+
+def test_a_hook_skips_other_files_with_a_word(race: Race, tmp_path: Path) -> None:
+    write(tmp_path / "a.json", VALID)
+    write(tmp_path / "package.json", OTHER)
+    write(tmp_path / "tsconfig.json", "// comments\n{}")
+    write(tmp_path / "values.yaml", "a: {{ template }}\n")
+    write(tmp_path / "mentions.yaml", "text: about race_version\n")
+    names = ["a.json", "package.json", "tsconfig.json", "values.yaml", "mentions.yaml"]
+    done = race("validate", "--hook", *names)
+    assert done.returncode == 0
+    assert done.stdout.endswith("1 file checked, 0 errors, 0 warnings, 4 skipped\n")
+    assert "package.json: skipped, no report: it has no race_version\n" in done.stdout
+    assert race("validate", "package.json").returncode == 1
+
+
+def test_a_hook_without_files_is_content(race: Race) -> None:
+    """Case P03 of the field."""
+    done = race("validate", "--hook")
+    assert (done.returncode, done.stdout) == (0, "0 files checked, 0 errors, 0 warnings\n")
+
+
+def test_odd_file_names_are_taken_as_they_are(race: Race, tmp_path: Path) -> None:
+    """Case P04 of the field."""
+    names = ["results/run 1 (final)/rapport-é.json", "-starts-with-dash.json", "two\nlines.json", "ünï.json"]
+    for name in names:
+        write(tmp_path / name, VALID)
+    done = race("validate", "--", *names)
+    assert done.returncode == 0
+    assert "4 files checked" in done.stdout
+
+
+def test_unknown_suffixes_are_read_by_their_content(race: Race, tmp_path: Path) -> None:
+    """Case P05 of the field."""
+    write(tmp_path / "report", VALID)
+    write(tmp_path / "report.rlcompute", 'race_version: "1.0"\nmodels: [{id: p, role: policy}]\nruns: [{id: a}]\n')
+    assert race("validate", "report", "report.rlcompute").returncode == 0
+    write(tmp_path / "commented.json", f"// a comment\n{VALID}")
+    done = race("validate", "commented.json")
+    assert done.returncode == 3
+    assert "JSON has no comments: delete it, or name the file .yaml" in done.stdout
+
+
+def test_a_required_level_and_warnings_can_fail(race: Race, documents: Path, tmp_path: Path) -> None:
+    example = str(documents / "worked-example.json")
+    assert race("validate", "--require-level", "2", example).returncode == 0
+    done = race("validate", "--require-level", "3", example)
+    assert done.returncode == 1
+    assert "level 3 was required" in done.stdout
+    value = json.loads((documents / "worked-example.json").read_text("utf-8"))
+    value["runs"][0]["totals"]["search_flops"] = 2.35e17
+    write(tmp_path / "rounded.json", json.dumps(value))
+    assert race("validate", "rounded.json").returncode == 0
+    assert race("validate", "--werror", "rounded.json").returncode == 1
+
+
+KEYS = {
+    "": {"exit_code", "summary", "files"},
+    "summary": {"files", "checked", "skipped", "errors", "warnings"},
+    "file": {"path", "skipped", "level", "lower_bound", "next_level_lacks", "findings"},
+    "finding": {
+        *("code", "name", "severity", "pointer", "line", "column", "end_line", "end_column", "message", "hint"),
+    },
+}
+
+
+def test_the_keys_of_json_never_come_and_go(race: Race, tmp_path: Path) -> None:
+    write(tmp_path / "a.json", VALID)
+    write(tmp_path / "b.json", INVALID)
+    write(tmp_path / "c.json", OTHER)
+    write(tmp_path / "é.json", "{")
+    for names in ([], ["a.json"], ["a.json", "b.json", "c.json", "é.json", "none.json"]):
+        done = race("validate", "--hook", "--format", "json", *names)
+        data: Any = json.loads(done.stdout)
+        assert set(data) == KEYS[""]
+        assert data["exit_code"] == done.returncode
+        assert set(data["summary"]) == KEYS["summary"]
+        assert [file["path"] for file in data["files"]] == names
+        for file in data["files"]:
+            assert set(file) == KEYS["file"]
+            for finding in file["findings"]:
+                assert set(finding) == KEYS["finding"]
+
+
+def test_standard_input_is_a_file_too(race: Race) -> None:
+    assert race("validate", "-", input=VALID).returncode == 0
+    done = race("validate", "-", input=INVALID)
+    assert done.returncode == 1
+    assert done.stdout.startswith("<stdin>:1:")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "gbk", "utf-8"])
+def test_any_console_shows_any_report(race: Race, tmp_path: Path, encoding: str) -> None:
+    """Cases N02 and N03 of the field: our own files are UTF-8 and the console's code page never stops us."""
+    write(tmp_path / "a.json", VALID.replace('"policy"', '"\u201d\u6e05\u0418"'))
+    environment = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "LC_ALL": "C"}
+    done = race("validate", "a.json", env=environment, errors="replace")
+    assert done.returncode == 1
+    assert "RACE037" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_closed_pipe_is_silence(tmp_path: Path) -> None:
+    for number in range(300):
+        write(tmp_path / f"{number}.json", INVALID)
+    command = f'"{sys.executable}" -m race_report validate . | head -n 1; echo "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert "RACE037" in done.stdout
+
+
+def test_ctrl_c_ends_with_its_code(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "waits.json")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "race_report", "validate", "waits.json"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    writer = os.open(tmp_path / "waits.json", os.O_WRONLY)  # returns once the command has opened the file to read it
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    os.close(writer)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+
+
+def test_the_skeleton_is_filled_in_step_by_step(race: Race, tmp_path: Path) -> None:
+    assert race("init", "-o", "report.yaml").returncode == 0
+    skeleton = (tmp_path / "report.yaml").read_text("utf-8")
+    done = race("validate", "report.yaml")
+    assert done.returncode == 1
+    empty = [line for line in skeleton.splitlines() if line.partition("#")[0].rstrip().endswith(":")]
+    leaves = [line for line in empty if not line.strip().startswith(("models", "runs", "report", "algorithm"))]
+    assert done.stdout.count("RACE033") == len([line for line in leaves if "rollouts:" not in line]) - 3
+    filled = {
+        "name:                         # hub": "name: a model #",
+        "trained:                      # what": "trained: full #",
+        "kind:": "kind: rule",
+        "accelerator:": "accelerator: NVIDIA L40S",
+        "wall_clock_hours:": "wall_clock_hours: 11.5",
+        "metric:": "metric: pass@1",
+        "target:": "target: MATH-500",
+        "value:": "value: 0.5",
+        "      name:  ": "      name: grpo",
+    }
+    for key, value in filled.items():
+        assert key in skeleton
+        skeleton = skeleton.replace(key, value)
+    for key in (
+        *("group_size", "rollout_steps", "updates_per_batch", "max_prompt_tokens", "max_completion_tokens"),
+        *("generated", "trained", "prompt_tokens", "completion_tokens", "count"),
+    ):
+        skeleton = skeleton.replace(f" {key}: ", f" {key}: 8 ").replace(f" {key}:\n", f" {key}: 8\n")
+    write(tmp_path / "report.yaml", skeleton.replace("trained: 8  full", "trained: full").replace(": 8 full", ": full"))
+    done = race("validate", "report.yaml")
+    assert (done.returncode, "level 0" in done.stdout) == (0, True), done.stdout
+
+
+def test_nothing_is_overwritten_unasked(race: Race, tmp_path: Path) -> None:
+    write(tmp_path / "report.yaml", "mine")
+    done = race("init", "-o", "report.yaml")
+    assert done.returncode == 2
+    assert "--force" in done.stderr
+    assert (tmp_path / "report.yaml").read_text("utf-8") == "mine"
+    assert race("init", "-o", "report.yaml", "--force").returncode == 0
+    assert race("init", "-o", "none/report.yaml").returncode == 3
+
+
+def test_the_schema_is_printed_as_it_is_committed(race: Race, root: Path, tmp_path: Path) -> None:
+    committed = (root / "schema" / "1.0" / "race-report.schema.json").read_text("utf-8")
+    assert race("schema").stdout == committed
+    assert race("schema", "-o", "s.json").returncode == 0
+    assert (tmp_path / "s.json").read_text("utf-8") == committed
+
+
+@pytest.mark.parametrize("command", [(), ("validate",), ("schema",), ("init",), ("render",)])
+def test_every_command_has_help_with_an_example(race: Race, command: tuple[str, ...]) -> None:
+    done = race(*command, "--help")
+    assert done.returncode == 0
+    assert "Example:" in done.stdout or "Start:" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("nonsense",), ("validate", "--nonsense"), ("validate", "--require-level", "9"), ("render", "a.json")],
+)
+def test_wrong_usage_is_two(race: Race, arguments: tuple[str, ...]) -> None:
+    done = race(*arguments)
+    assert done.returncode == 2
+    assert "Usage:" in done.stderr
+
+
+def test_an_internal_error_is_no_traceback(race: Race, tmp_path: Path) -> None:
+    write(tmp_path / "a.json", VALID)
+    write(tmp_path / "sitecustomize.py", "import race_report.levels as l\nl.reached_level = None\n")
+    done = race("validate", "a.json", env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 70
+    assert "please report it" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,62 @@
+"""What the command must not wait for, and the direction of imports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import race_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAVY = {
+    *("torch", "transformers", "trl", "peft", "numpy"),
+    *("pydantic", "jinja2", "yaml", "jsonschema", "importlib.metadata", "importlib.resources"),
+}
+
+
+def modules_after(code: str, *arguments: str, cwd: Path) -> set[str]:
+    code = f"import sys, json\ntry:\n    {code}\nfinally:\n    print(json.dumps(list(sys.modules)), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    modules: list[str] = json.loads(done.stderr.splitlines()[-1])
+    return set(modules)
+
+
+def test_importing_the_command_loads_nothing_heavy(root: Path) -> None:
+    modules = modules_after("import race_report.cli", cwd=root)
+    assert not modules & HEAVY
+    assert "jsonschema_rs" not in modules
+
+
+def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
+    modules = modules_after(
+        "import race_report.cli; race_report.cli.main()", "validate", "worked-example.json", cwd=documents
+    )
+    assert "race_report.levels" in modules
+    assert not modules & HEAVY
+    assert "race_report.json_text" not in modules
+
+
+def test_findings_in_json_load_nothing_heavy_either(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"race_version": "1.0", "modles": NaN}', "utf-8")
+    modules = modules_after("import race_report.cli; race_report.cli.main()", "validate", "a.json", cwd=tmp_path)
+    assert "race_report.json_text" in modules
+    assert not modules & HEAVY
+
+
+@pytest.mark.parametrize("name", race_report.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(race_report, name) is not None
+    assert name in dir(race_report)
+
+
+def test_a_name_that_is_not_public_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="nothing"):
+        race_report.nothing  # noqa: B018

@@ -1,0 +1,198 @@
+"""Every structural fault in one run, at its place, with the slip it most likely is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from race_report.finding import Finding
+from race_report.structure import schema
+from race_report.validation import _validate_loaded, validate_value
+from race_report.source import load_bytes
+
+
+def findings_of(value: Any) -> dict[str, Finding]:
+    return {finding.pointer: finding for finding in validate_value(value).findings}
+
+
+def yaml_findings(text: str) -> list[Finding]:
+    return list(_validate_loaded("a.yaml", load_bytes(text.encode(), "a.yaml")).findings)
+
+
+MINIMAL = """\
+race_version: "1.0"
+models:
+- {id: policy, role: policy}
+runs:
+- {id: main, policy: policy}
+"""
+
+
+def set_at(document: Any, pointer: str, value: Any) -> None:
+    *path, last = pointer.split("/")[1:]
+    for token in path:
+        document = document[int(token)] if isinstance(document, list) else document.setdefault(token, {})
+    document[int(last) if isinstance(document, list) else last] = value
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value", "name", "words"),
+    [
+        ("/runs/0/gpu_hours", "12", "number-as-text", "write 12"),
+        ("/runs/0/gpu_hours", "1,234.5", "number-as-text", "write 1234.5"),
+        ("/runs/0/ledger/0/flops", "1.2e21", "number-as-text", "write 1.2e21"),
+        ("/runs/0/ledger/0/flops", "1.2 x 10^21", "number-as-text", "write 1.2e21"),
+        ("/runs/0/ledger/0/flops", "a lot", "wrong-type", "race schema"),
+        ("/runs/0/ledger/0/flops", True, "wrong-type", "not whether"),
+        ("/runs/0/ledger/0/flops", -61996000000, "out-of-range", "never negative"),
+        ("/runs/0/ledger/0/tokens", 1.5, "fractional-count", "whole number"),
+        ("/runs/0/ledger/0/tokens", 2**53 + 1, "out-of-range", "unit"),
+        ("/runs/0/ledger/0/phase", "update", "unknown-value", "learning"),
+        ("/runs/0/ledger/0/phase", "prefil", "unknown-value", 'did you mean "prefill"?'),
+        ("/runs/0/ledger/0/component", "Search", "unknown-value", 'did you mean "search"?'),
+        ("/runs/0/hardware/0/utilization", 46, "out-of-range", "fraction, not a percentage"),
+        ("/runs/0/hardware/0/components", "search", "wrong-type", "brackets"),
+        ("/runs/0/coverage", {"complete": "yes"}, "wrong-type", "write true"),
+        ("/models/0/id", "0policy", "malformed-text", "begin with a letter"),
+        ("/models/0/name", "", "malformed-text", "delete the key"),
+        ("/models/0/name", None, "empty-value", "not_reported"),
+        ("/models/0/revision", 1.5, "text-as-number", 'quote it: "1.5"'),
+        ("/models/0/paramaters", {}, "unknown-key", 'did you mean "parameters"?'),
+        ("/models/0/gpu_hours", 5, "unknown-key", "key of"),
+        ("/models/0/colour", 5, "unknown-key", "x-colour"),
+        ("/subject/url", "example.org", "malformed-text", "https://"),
+        ("/report/created", "2026-02-30T00:00:00Z", "malformed-text", "2026-12-01T12:00:00Z"),
+        ("/report/created", "2026-12-01", "malformed-text", "2026-12-01T12:00:00Z"),
+        ("/qualifications", [{"pointer": "runs", "basis": "stated"}], "malformed-text", "JSON Pointer"),
+        ("/models", [], "empty-list", "add an element"),
+        ("/allocation_study", {}, "not-yet-supported", "leave it out"),
+    ],
+)
+def test_a_slip_is_named_with_its_mend(example: dict[str, Any], pointer: str, value: Any, name: str, words: str) -> None:
+    set_at(example, pointer, value)
+    places = [at for at in findings_of(example) if at.startswith(pointer)]
+    assert len(places) == 1
+    finding = findings_of(example)[places[0]]
+    assert (finding.name, finding.message != "") == (name, True)
+    assert words in finding.hint
+
+
+def test_every_fault_of_a_document_is_found_in_one_run(example: dict[str, Any]) -> None:
+    example["models"][0]["role"] = "Policy"
+    del example["models"][1]["id"]
+    example["runs"][0]["ledger"][0]["tokens"] = "26214400"
+    example["runs"][0]["ledger"][1]["flops"] = None
+    example["runs"][0]["ledger"][2]["fase"] = "update"
+    del example["runs"][0]["ledger"][3]["operation"]
+    example["foo"] = 1
+    assert {(finding.code, pointer) for pointer, finding in findings_of(example).items()} == {
+        ("RACE037", "/models/0/role"),
+        ("RACE036", "/models/1/id"),
+        ("RACE031", "/runs/0/ledger/0/tokens"),
+        ("RACE033", "/runs/0/ledger/1/flops"),
+        ("RACE035", "/runs/0/ledger/2/fase"),
+        ("RACE036", "/runs/0/ledger/3/operation"),
+        ("RACE035", "/foo"),
+    }
+
+
+def test_reading_and_structure_are_reported_together_and_a_place_once() -> None:
+    text = MINIMAL + "study: {complete: .nan}\nsubject: {title: a, title: b, year: 2026}\n"
+    assert [(finding.name, finding.pointer) for finding in yaml_findings(text)] == [
+        ("not-finite", "/study/complete"),
+        ("duplicate-key", "/subject/title"),
+        ("unknown-key", "/subject/year"),
+    ]
+
+
+def test_findings_stand_where_the_fault_stands() -> None:
+    text = MINIMAL.replace("policy}\nruns", "policy,\n   revisoin: é, parameters: {total: 'ü'}}\nruns")
+    found = [(finding.name, finding.span) for finding in yaml_findings(text)]
+    assert found == [("unknown-key", (4, 4, 4, 12)), ("wrong-type", (4, 37, 4, 40))]
+
+
+def test_a_missing_key_is_reported_where_its_object_begins() -> None:
+    (finding,) = yaml_findings(MINIMAL.replace("id: main, ", ""))
+    assert (finding.pointer, finding.span) == ("/runs/0/id", (5, 3, 5, 4))
+    assert 'a run needs "id"' in finding.message
+
+
+@pytest.mark.parametrize("version", ["1.10", "1.0", "0.20"])
+def test_an_unquoted_version_is_to_be_quoted(version: str) -> None:
+    """Case Y03 of the field: 1.10 must never be validated as 1.1."""
+    (finding,) = yaml_findings(MINIMAL.replace('"1.0"', version))
+    assert finding.name == "text-as-number"
+    assert f'"{version}"' in finding.hint
+    (finding,) = yaml_findings(f"{MINIMAL.replace('runs:', 'x-runs:')}runs: [{{id: a, software: {{trl: {version}}}}}]")
+    assert (finding.name, finding.pointer) == ("text-as-number", "/runs/0/software/trl")
+    assert f'"{version}"' in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [("1.1", "install"), ("2.0", "install"), ("v1", 'did you mean "1.0"'), ("1", 'did you mean "1.0"')]
+)
+def test_an_unsupported_version_is_an_error_of_its_own(version: str, words: str) -> None:
+    (finding,) = yaml_findings(MINIMAL.replace("1.0", version).replace("id: main", "idd: main"))
+    assert finding.name == "unsupported-version"
+    assert words in finding.hint
+
+
+def test_free_keys_are_free_everywhere(example: dict[str, Any]) -> None:
+    example["x-anything"] = {"nested": [None, 1e300, {"y": "1"}]}
+    for run in example["runs"]:
+        run["x-note"] = None
+        for entry in run["ledger"]:
+            entry["x-1"] = True
+    assert findings_of(example) == {}
+
+
+def test_the_architecture_takes_any_key_of_a_config_file(example: dict[str, Any]) -> None:
+    example["models"][0]["architecture"] |= {"sliding_window": None, "rope_scaling": {"factor": 2.0}, "head_dim": 128}
+    assert findings_of(example) == {}
+
+
+def test_counts_need_a_model_and_an_operation(example: dict[str, Any]) -> None:
+    entry = example["runs"][0]["ledger"][0]
+    del entry["model"], entry["operation"]
+    found = findings_of(example)
+    assert set(found) == {"/runs/0/ledger/0/model", "/runs/0/ledger/0/operation"}
+    assert "with sequences" in found["/runs/0/ledger/0/model"].message
+
+
+def test_only_keywords_of_the_draft_are_in_the_schema() -> None:
+    known = {
+        *("$schema", "$id", "$ref", "$defs", "title", "description", "type", "enum", "const", "format", "pattern"),
+        *("properties", "patternProperties", "additionalProperties", "required", "dependentRequired", "items"),
+        *("minItems", "minLength", "minimum", "exclusiveMinimum", "maximum", "allOf", "if", "then"),
+    }
+
+    def keywords(node: Any) -> set[str]:
+        if not isinstance(node, dict):
+            return set()
+        found = set(node)
+        for key in ("$defs", "properties", "patternProperties"):
+            for child in node.get(key, {}).values():
+                found |= keywords(child)
+        for key in ("items", "additionalProperties", "if", "then"):
+            found |= keywords(node.get(key))
+        for child in node.get("allOf", []):
+            found |= keywords(child)
+        return found
+
+    assert keywords(schema()) <= known
+
+
+def test_every_field_says_what_it_means() -> None:
+    for name, definition in [("Report", schema()), *schema()["$defs"].items()]:
+        assert definition["description"], name
+        for key, field in definition["properties"].items():
+            assert field.get("description"), f"{name}.{key}"
+
+
+def test_no_title_default_or_null_is_in_the_schema() -> None:
+    text = json.dumps(schema()["$defs"])
+    assert '"default"' not in text
+    assert '"null"' not in text
+    assert "anyOf" not in text
