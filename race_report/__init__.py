@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from race_report.accounting import totals
     from race_report.api import InvalidReport, load, validate
     from race_report.document import Report
     from race_report.finding import Finding
-    from race_report.ledger import totals
 
 __version__ = "0.1.0"
 
@@ -22,7 +22,7 @@ _HOMES = {
     "InvalidReport": "race_report.api",
     "Report": "race_report.document",
     "load": "race_report.api",
-    "totals": "race_report.ledger",
+    "totals": "race_report.accounting",
     "validate": "race_report.api",
 }
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from race_report.document import Report
 from race_report.finding import Finding, Severity
-from race_report.source import load_bytes, read_file
 from race_report.validation import Result, validate_file, validate_value
 
 if TYPE_CHECKING:
@@ -26,7 +25,12 @@ class InvalidReport(ValueError):
 
 
 def validate(source: str | os.PathLike[str] | Mapping[str, Any]) -> Result:
-    """Validate a report: a path to a JSON or YAML file, or a document made of dicts, lists, numbers and text."""
+    """Validate a report: a path to a JSON or YAML file, or a document in memory.
+
+    Raises:
+        ValueError: the document is not made of dicts with text keys, lists, text, numbers, booleans and None.
+
+    """
     if isinstance(source, str | os.PathLike):
         return validate_file(os.fspath(source))
     return validate_value(dict(source))
@@ -43,4 +47,4 @@ def load(path: str | os.PathLike[str]) -> Report:
     result = validate_file(name)
     if result.errors:
         raise InvalidReport(name, result.findings)
-    return Report.model_validate(load_bytes(read_file(name), name).value)
+    return Report.model_validate(result.document)

@@ -15,9 +15,7 @@ from race_report import __version__
 from race_report.finding import Exit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from race_report.validation import Result
+    from collections.abc import Iterator, Sequence
 
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 
@@ -72,34 +70,35 @@ def validate(
     """
     from race_report.output import json_text, text_lines
     from race_report.source import MAX_BYTES
-    from race_report.validation import gravest
+    from race_report.validation import gravest, validate_file
 
-    results = list(_validate_paths(paths, hook=hook, max_bytes=max_bytes or MAX_BYTES))
-    code = gravest([result.exit_code(werror=werror, require_level=require_level) for result in results])
+    limit = max_bytes or MAX_BYTES
+    results = [
+        validate_file(path, max_bytes=limit, skip_others=skip_others, require_level=require_level or 0)
+        for path, skip_others in _files(paths, limit, hook=hook)
+    ]
     if not results and not hook:
         where = ", ".join(paths) or "the current folder"
         message = f"no report in {where}: a report is a .json, .yaml or .yml file with a race_version"
         raise click.UsageError(message)
+    code = gravest([result.exit_code(werror=werror) for result in results])
     if output_format == "json":
         click.echo(json_text(results, code))
     else:
-        for line in text_lines(results, require_level=require_level):
+        for line in text_lines(results):
             click.echo(line)
     sys.exit(code)
 
 
-def _validate_paths(paths: Sequence[str], *, hook: bool, max_bytes: int) -> list[Result]:
-    """Validate files as they are named, and what folders hold."""
-    from race_report.validation import reports_below, validate_file
-
-    results = []
+def _files(paths: Sequence[str], max_bytes: int, *, hook: bool) -> Iterator[tuple[str, bool]]:
+    """Give the files to validate, and whether one that is no report is to be skipped: of a folder, or in a hook."""
     for path in paths or (() if hook else (".",)):
         if os.path.isdir(path):
-            below = [os.path.relpath(found) if path == "." else found for found in reports_below(path)]
-            results += [validate_file(found, max_bytes=max_bytes, skip_others=True) for found in below]
+            from race_report.discovery import reports_below
+
+            yield from ((found, True) for found in reports_below(path, max_bytes))
         else:
-            results.append(validate_file(path, max_bytes=max_bytes, skip_others=hook))
-    return results
+            yield path, hook
 
 
 @race.command()
@@ -146,21 +145,19 @@ def render(reports: tuple[str, ...], to: str, table: str, unicode: bool, output:
     \b
     Example:  race render report.yaml --to latex -o table.tex
     """
-    from race_report.finding import Severity
     from race_report.output import text_lines
     from race_report.render.latex import UnprintableCharacter, summary
-    from race_report.validation import validate_file
+    from race_report.validation import gravest, validate_file
 
     results = [validate_file(path) for path in reports]
-    code = max((result.exit_code() for result in results), default=Exit.CLEAN)
+    code = gravest([result.exit_code() for result in results])
     if code != Exit.CLEAN:
-        faulty = [result for result in results if any(f.severity is Severity.ERROR for f in result.findings)]
-        for line in text_lines(faulty):
+        for line in text_lines([result for result in results if result.errors]):
             click.echo(line, err=True)
         click.echo("nothing was rendered: mend the errors first", err=True)
         sys.exit(code)
     try:
-        text = summary([result.report for result in results if result.report is not None], unicode=unicode)
+        text = summary([result.view for result in results if result.view is not None], unicode=unicode)
     except UnprintableCharacter as error:
         click.echo(f"race render: {error}", err=True)
         sys.exit(Exit.FINDINGS)
@@ -168,7 +165,7 @@ def render(reports: tuple[str, ...], to: str, table: str, unicode: bool, output:
 
 
 def _write(text: str, output: str | None, *, force: bool) -> None:
-    """Write to a file whole or not at all, or to standard output."""
+    """Write to a file, whole or not at all; or to standard output."""
     if output is None:
         click.echo(text, nl=False)
         return
@@ -176,8 +173,9 @@ def _write(text: str, output: str | None, *, force: bool) -> None:
         message = f"{output} exists; overwrite it with --force"
         raise click.UsageError(message)
     try:
-        with open(output, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        is_replaceable = not os.path.exists(output) or os.path.isfile(output)  # /dev/stdout is not
+        with click.open_file(output, "wb", atomic=is_replaceable) as file:
+            file.write(text.encode("utf-8"))
     except OSError as error:
         click.echo(f"race: cannot write {output}: {(error.strerror or str(error)).lower()}", err=True)
         sys.exit(Exit.UNREADABLE)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,16 +25,16 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-class Exit:
+class Exit(IntEnum):
     """Exit codes of the command; of several files the gravest counts: 3 before 4 before 1."""
 
-    CLEAN: Final = 0
-    FINDINGS: Final = 1
-    USAGE: Final = 2
-    UNREADABLE: Final = 3
-    UNSUPPORTED_VERSION: Final = 4
-    INTERNAL: Final = 70
-    INTERRUPTED: Final = 130
+    CLEAN = 0
+    FINDINGS = 1
+    USAGE = 2
+    UNREADABLE = 3
+    UNSUPPORTED_VERSION = 4
+    INTERNAL = 70
+    INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Rule:
     name: str
     explanation: str
     severity: Severity = Severity.ERROR
-    exit_code: int = Exit.FINDINGS
+    exit_code: Exit = Exit.FINDINGS
     check: Check | None = None
     """What finds violations; None where reading or structure does."""
 

@@ -18,7 +18,7 @@ ROUNDED: Final = 0.005
 """Relative difference up to which one of two FLOP figures is a rounding of the other."""
 
 
-class Coefficients(NamedTuple):
+class ModelCoefficients(NamedTuple):
     """What one unit of each count costs in a model."""
 
     body_parameters: int
@@ -28,7 +28,7 @@ class Coefficients(NamedTuple):
     adapter_parameters: int = 0
 
 
-class Counts(NamedTuple):
+class PassCounts(NamedTuple):
     """What went through a model in a pass."""
 
     tokens: int
@@ -71,7 +71,7 @@ def default_factors(operation: str, trained: str | None) -> Factors | None:
     return UPDATE.get(trained or "")
 
 
-def entry_flops(coefficients: Coefficients, counts: Counts, factors: Factors) -> int:
+def entry_flops(coefficients: ModelCoefficients, counts: PassCounts, factors: Factors) -> int:
     """Give the model FLOPs of an entry.
 
     A multiply-add is two operations; a pair costs four a unit of width (score and weighted sum).

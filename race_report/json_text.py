@@ -13,13 +13,12 @@ from typing import Any, Final
 
 from race_report.parsed import (
     MAX_DEPTH,
-    MAX_DIGITS,
     Fault,
     Parsed,
+    Place,
     Places,
     Unparsable,
     duplicate_key,
-    escape_pointer,
     has_lone_surrogate,
     lone_surrogate,
     nested_too_deeply,
@@ -59,8 +58,8 @@ def parse(text: str) -> Parsed:
     parser = _Parser(text)
     parser.skip_space()
     if parser.at == len(text):
-        raise Unparsable(parser.fault("empty-file", "", "the file is empty", "start one with: race init"))
-    value = parser.value("", 0)
+        raise Unparsable(parser.fault("empty-file", "the file is empty", "start one with: race init"))
+    value = parser.value(parser.places.root, 0)
     parser.skip_space()
     if parser.at < len(text):
         raise parser.unexpected("the document ends before this", "a file holds one JSON value: delete what follows")
@@ -82,35 +81,35 @@ class _Parser:
         assert match is not None
         self.at = match.end()
 
-    def value(self, pointer: str, depth: int) -> Any:
+    def value(self, place: Place, depth: int) -> Any:
         """Read one value; `at` is on its first character."""
-        start = self.at
-        character = self.text[start : start + 1]
+        place.start = self.at
+        character = self.text[self.at : self.at + 1]
         if character == "{":
-            result: Any = self.object(pointer, depth + 1)
+            result: Any = self.object(place, depth + 1)
         elif character == "[":
-            result = self.array(pointer, depth + 1)
+            result = self.array(place, depth + 1)
         elif character == '"':
-            result = self.string(pointer)
+            result = self.string(place)
         else:
-            result = self.scalar(pointer)
-        self.places.values[pointer] = (start, self.at)
+            result = self.scalar(place)
+        place.end = self.at
         return result
 
-    def object(self, pointer: str, depth: int) -> dict[str, Any]:
+    def object(self, place: Place, depth: int) -> dict[str, Any]:
         """Read an object; of a key that stands twice, the last value is kept and a fault is noted."""
-        self.open(pointer, depth)
+        self.open(place, depth)
         result: dict[str, Any] = {}
         while self.another("}", first=not result, what="object"):
             if self.text[self.at : self.at + 1] != '"':
                 raise self.unexpected("a key in double quotes should stand here")
             start = self.at
-            key = self.string(f"{pointer}/")
-            child = f"{pointer}/{escape_pointer(key)}"
-            if key in result:
-                first = self.places.span(*self.places.keys[child])
-                self.faults.append(duplicate_key(key, child, self.places.span(start, self.at), first))
-            self.places.keys[child] = (start, self.at)
+            key = self.string(place)
+            earlier = place.children.get(key)
+            child = Place(place, key, (start, self.at))
+            if earlier is not None:
+                first = self.places.span(earlier.key_start, earlier.key_end)
+                self.faults.append(duplicate_key(key, child.pointer, self.places.span(start, self.at), first))
             self.skip_space()
             if self.text[self.at : self.at + 1] != ":":
                 raise self.unexpected(f'a colon should follow the key "{key}"', "put a colon between key and value")
@@ -119,17 +118,17 @@ class _Parser:
             result[key] = self.value(child, depth)
         return result
 
-    def array(self, pointer: str, depth: int) -> list[Any]:
+    def array(self, place: Place, depth: int) -> list[Any]:
         """Read an array."""
-        self.open(pointer, depth)
+        self.open(place, depth)
         result: list[Any] = []
         while self.another("]", first=not result, what="array"):
-            result.append(self.value(f"{pointer}/{len(result)}", depth))
+            result.append(self.value(Place(place, str(len(result))), depth))
         return result
 
-    def open(self, pointer: str, depth: int) -> None:
+    def open(self, place: Place, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise Unparsable(nested_too_deeply(pointer, self.places.span(self.at, self.at + 1)))
+            raise Unparsable(nested_too_deeply(place.pointer, self.places.span(self.at, self.at + 1)))
         self.open_brackets.append(self.at)
         self.at += 1
 
@@ -151,16 +150,16 @@ class _Parser:
             raise self.unexpected("a value should follow the comma")
         return True
 
-    def string(self, pointer: str) -> str:
-        """Read a string, with a fault for half a surrogate pair."""
+    def string(self, place: Place) -> str:
+        """Read a string, with a fault for half a surrogate pair; what stands in its place tells nothing."""
         start, self.at = self.at, self.end_of_string()
         literal = self.text[start : self.at]
         if "\\" not in literal:
             return literal[1:-1]
         result: str = json.loads(literal)
         if has_lone_surrogate(result):
-            self.faults.append(lone_surrogate(pointer, self.places.span(start, self.at)))
-            return result.encode("utf-8", "replace").decode()
+            self.faults.append(lone_surrogate(place.pointer, self.places.span(start, self.at)))
+            return f"\ufffd{start}"
         return result
 
     def end_of_string(self) -> int:
@@ -180,15 +179,15 @@ class _Parser:
         else:
             message = f"the control character U+{ord(character):04X} may not stand in text"
             hint = f"write it as \\u{ord(character):04x}, a tab as \\t"
-        raise Unparsable(self.fault("invalid-syntax", "", message, hint))
+        raise Unparsable(self.fault("invalid-syntax", message, hint))
 
-    def scalar(self, pointer: str) -> Any:
+    def scalar(self, place: Place) -> Any:
         """Read a number or one of the three words."""
         start = self.at
         match = _NUMBER.match(self.text, start)
         if match is not None:
             self.at = match.end()
-            return self.number(match[0], pointer, whole=match[1] is None and match[2] is None)
+            return self.number(match[0], place, whole=match[1] is None and match[2] is None)
         match = _WORD.match(self.text, start)
         word = match[0] if match is not None else ""
         if word in _WORDS:
@@ -196,24 +195,22 @@ class _Parser:
             return _WORDS[word]
         if word.lstrip("+-").lower() in _NOT_FINITE:
             self.at = start + len(word)
-            self.faults.append(not_finite(word, pointer, self.places.span(start, self.at)))
+            self.faults.append(not_finite(word, place.pointer, self.places.span(start, self.at)))
             return None
         raise self.unexpected("a value should stand here", length=len(word) or 1)
 
-    def number(self, literal: str, pointer: str, *, whole: bool) -> int | float | None:
+    def number(self, literal: str, place: Place, *, whole: bool) -> int | float | None:
         """Give an integer exactly and anything else as a double, with a fault where it overflows."""
-        if whole and len(literal.lstrip("-")) <= MAX_DIGITS:
-            return int(literal)
         result = float(literal)
-        if not whole and not math.isinf(result):
-            return result
-        here = self.places.span(self.at - len(literal), self.at)
-        self.faults.append(number_overflow(literal, pointer, here))
-        return None
+        if math.isinf(result):
+            here = self.places.span(self.at - len(literal), self.at)
+            self.faults.append(number_overflow(literal, place.pointer, here))
+            return None
+        return int(literal) if whole else result
 
-    def fault(self, rule: str, pointer: str, message: str, hint: str, length: int = 1) -> Fault:
+    def fault(self, rule: str, message: str, hint: str, length: int = 1) -> Fault:
         end = min(len(self.text), self.at + length)
-        return Fault(rule, pointer, message, hint, self.places.span(self.at, end))
+        return Fault(rule, "", message, hint, self.places.span(self.at, end))
 
     def unexpected(self, expected: str, hint: str = "", length: int = 1) -> Unparsable:
         """Say what stands where something else should."""
@@ -223,7 +220,7 @@ class _Parser:
             if self.open_brackets:
                 opened = self.places.span(self.open_brackets[-1], self.open_brackets[-1])
                 hint += f" The bracket opened on line {opened.line}, column {opened.column} is not closed"
-            return Unparsable(self.fault("invalid-syntax", "", message, hint))
+            return Unparsable(self.fault("invalid-syntax", message, hint))
         found = self.text[self.at : self.at + length]
         if not hint:
             hint = _MENDS.get(found, "") or _MENDS.get(found[0], "")
@@ -233,4 +230,4 @@ class _Parser:
             hint = "put names and text in double quotes"
         elif not hint and found[0] == '"':
             hint = "put a comma before it"
-        return Unparsable(self.fault("invalid-syntax", "", f"found {found!r}: {expected}", hint, length))
+        return Unparsable(self.fault("invalid-syntax", f"found {found!r}: {expected}", hint, length))

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from race_report.ledger import (
+from race_report.accounting import (
     COMPONENTS,
     Figure,
+    entry_figure,
     is_left_to_accounting,
     missing_for_recomputation,
     models_by_id,
+    recompute,
     run_totals,
 )
+from race_report.flops import ROUNDED, relative_difference
 from race_report.pointer import is_covered, resolve
 
 if TYPE_CHECKING:
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("Well-formed", "Declared", "Recomputable", "Replayable")
 """The levels, from 0."""
+
+
+_NO_MODEL: Final = frozenset({"rule", "environment", "human"})
+"""Kinds of feedback that no neural network gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +49,7 @@ class Level:
 
 def reached_level(report: Report, *, has_errors: bool) -> Level:
     """Decide the level of a structurally valid report; levels above 0 need a report without errors."""
-    is_lower_bound = any(run_totals(report, run).total.at_least for run in _measured_runs(report))
+    is_lower_bound = any(run_totals(report, run).total.at_least for run in report.runs if _has_split(run))
     lacking: list[str] = ["a report without errors"] if has_errors else []
     number = 0
     for step in (_lacking_for_declared, _lacking_for_recomputable, _lacking_for_replayable):
@@ -53,36 +60,33 @@ def reached_level(report: Report, *, has_errors: bool) -> Level:
     return Level(number=number, is_lower_bound=number > 0 and is_lower_bound, lacking=tuple(dict.fromkeys(lacking)))
 
 
-def _measured_runs(report: Report) -> Iterator[Run]:
-    """Give the runs that have a split: all but preparation, which is beside every total."""
-    return (run for run in report.runs if run.role != "preparation")
+def _has_split(run: Run) -> bool:
+    """Tell whether a run has search, learning and feedback: all but preparation, which is beside every total."""
+    return run.role != "preparation"
+
+
+def _counted(run: Run) -> Iterator[tuple[str, LedgerEntry]]:
+    """Give the entries that a level is about, each with its name in words: those of the total, or of preparation."""
+    components = COMPONENTS if _has_split(run) else ("preparation",)
+    for index, entry in enumerate(run.ledger):
+        if entry.component in components:
+            yield f"run {run.id}, ledger entry {index} ({entry.component})", entry
 
 
 def _lacking_for_declared(report: Report) -> list[str]:
     """Level 1: policy, total, split, method and basis of each, hardware."""
-    gaps = _Gaps(report)
-    models = gaps.models
+    models = _Models(report)
     lacking = []
-    for run in _measured_runs(report):
+    for run in report.runs:
         where = f"run {run.id}"
-        figures = run_totals(report, run)
-        policy = models.get(run.policy or "")
-        if policy is None:
-            lacking.append(f"{where}: `policy`, the id of the model that is trained")
-        elif policy.name is None and policy.architecture is None and policy.architecture_file is None:
-            lacking.append(f"{where}: the policy's `name` or `architecture`")
-        for component in COMPONENTS:
-            figure: Figure = getattr(figures, component)
-            entries = [entry for entry in run.ledger if entry.component == component]
-            if figure.value is None and not (entries and all(gaps.is_closed(entry) for entry in entries)):
-                lacking.append(f"{where}: {component} FLOPs, as entries of the ledger or in `totals`")
-            elif figure.value and not any(entry.flops for entry in entries) and not gaps.has_counts(entries):
-                lacking.append(f"{where}: a ledger entry that says how the {component} FLOPs were come by")
-        if figures.total.value is None:
-            lacking.append(f"{where}: total FLOPs")
+        if _has_split(run):
+            lacking += [f"{where}: {what}" for what in _lacking_policy(run, models)]
+            lacking += [f"{where}: {what}" for what in _lacking_split(report, run, models)]
+        elif not any(_counted(run)):
+            lacking.append(f"{where}: ledger entries of component preparation")
         lacking += [
-            f"{where}: `{key}` of ledger entry {index} ({entry.component})"
-            for index, entry in enumerate(run.ledger)
+            f"{name}: `{key}`"
+            for name, entry in _counted(run)
             for key, is_needed in (("method", entry.flops), ("basis", entry.flops or entry.tokens))
             if is_needed and getattr(entry, key) is None
         ]
@@ -91,39 +95,78 @@ def _lacking_for_declared(report: Report) -> list[str]:
     return lacking
 
 
+def _lacking_policy(run: Run, models: _Models) -> Iterator[str]:
+    policy = models.by_id.get(run.policy or "")
+    if policy is None:
+        yield "`policy`, the id of the model that is trained"
+    elif policy.name is None and policy.architecture is None and policy.architecture_file is None:
+        yield "the policy's `name` or `architecture`"
+
+
+def _lacking_split(report: Report, run: Run, models: _Models) -> Iterator[str]:
+    """Name the components and the total that are neither known nor known to be unknowable."""
+    figures = run_totals(report, run)
+    for component in COMPONENTS:
+        figure: Figure = getattr(figures, component)
+        entries = [entry for entry in run.ledger if entry.component == component]
+        if figure.value is None and not models.are_closed(entries):
+            only_rules = component == "feedback" and _is_known_to_be_none(run, component)
+            hint = "; where no model judges, write feedback_flops: 0" if only_rules else ""
+            yield f"{component} FLOPs, as entries of the ledger or in `totals`{hint}"
+        elif figure.value == 0 and not entries and not _is_known_to_be_none(run, component):
+            yield f"a ledger entry that says why the {component} FLOPs are 0"
+        elif figure.value and not any(entry.flops or entry.tokens for entry in entries):
+            yield f"a ledger entry that says how the {component} FLOPs were come by"
+    if figures.total.value is None:
+        yield "total FLOPs"
+    used = {entry.model for entry in run.ledger}
+    for item in run.feedback:
+        if item.model is not None and item.model not in used:
+            yield f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
+
+
+def _is_known_to_be_none(run: Run, component: str) -> bool:
+    """Tell whether the report says by other means that a component has no FLOPs."""
+    if component == "search":
+        return run.rollouts is not None and run.rollouts.generated == 0
+    return component == "feedback" and bool(run.feedback) and all(item.kind in _NO_MODEL for item in run.feedback)
+
+
 def _lacking_for_recomputable(report: Report) -> list[str]:
-    """Level 2: coefficients of every open model, and counts on every entry that has one."""
-    gaps = _Gaps(report)
+    """Level 2: coefficients of every open model, and counts on every entry that has one; recomputation agrees."""
+    models = _Models(report)
     lacking = []
-    for run in _measured_runs(report):
-        for index, entry in enumerate(run.ledger):
-            if entry.component not in COMPONENTS or gaps.is_closed(entry) or gaps.is_no_compute(entry):
+    for run in report.runs:
+        for name, entry in _counted(run):
+            if models.are_closed([entry]) or models.is_no_compute(entry):
                 continue
-            where = f"run {run.id}, ledger entry {index} ({entry.component})"
-            if is_left_to_accounting(entry, gaps.models):
+            if is_left_to_accounting(entry, models.by_id):
                 lacking.append(
                     f'coefficients of the model "{entry.model}": this version of race does not yet derive them from '
                     "its architecture, so state them"
                 )
-            else:
-                lacking += [f"{where}: {what}" for what in missing_for_recomputation(entry, gaps.models)]
-                model = gaps.models.get(entry.model or "")
-                if model is not None and model.coefficients is None:
-                    lacking.append(f'for the model "{model.id}", if it is closed: its coefficients in not_reported')
+                continue
+            missing = missing_for_recomputation(entry, models.by_id)
+            lacking += [f"{name}: {what}" for what in missing]
+            model = models.by_id.get(entry.model or "")
+            if model is not None and model.coefficients is None and model.trained in (None, "none"):
+                lacking.append(f'for the model "{model.id}", if it is closed: its coefficients in `not_reported`')
+            elif not missing and not models.agrees(entry):
+                lacking.append(f"{name}: FLOPs that its counts give; the stated ones are by another method")
     return lacking
 
 
 def _lacking_for_replayable(report: Report) -> list[str]:
     """Level 3: a trace whose sums are the ledger; this version cannot replay one."""
-    lacking = [f"run {run.id}: a `trace`" for run in _measured_runs(report) if run.trace is None]
+    lacking = [f"run {run.id}: a `trace`" for run in report.runs if run.trace is None]
     return lacking or ["a replay of the trace, which this version of race cannot do yet"]
 
 
-class _Gaps:
-    """Which models are closed, by what `not_reported` says."""
+class _Models:
+    """The models of a report, and which of them are closed, by what `not_reported` says."""
 
     def __init__(self, report: Report) -> None:
-        self.models: dict[str, Model] = models_by_id(report)
+        self.by_id: dict[str, Model] = models_by_id(report)
         named = [plain for gap in report.not_reported for plain in resolve(report, gap.pointer)]
         self._closed = {
             model.id
@@ -134,17 +177,21 @@ class _Gaps:
             and is_covered(f"/models/{index}/coefficients", named)
         }
 
-    def is_closed(self, entry: LedgerEntry) -> bool:
-        """Tell whether the entry is of a model whose coefficients are named as not reported.
+    def are_closed(self, entries: list[LedgerEntry]) -> bool:
+        """Tell whether entries are unknown for no other reason than closed models.
 
-        A model that this work trains is never closed: its shape is known to whoever trains it.
+        A model is closed where its coefficients are named as not reported; one that this work trains never is: whoever
+        trains a model knows its shape.
         """
-        return entry.model in self._closed
+        closed = [entry.model in self._closed and entry.flops is None for entry in entries]
+        others = [entry for entry, is_closed in zip(entries, closed, strict=True) if not is_closed]
+        return any(closed) and all(self.is_no_compute(entry) for entry in others)
 
     def is_no_compute(self, entry: LedgerEntry) -> bool:
-        """Tell whether the entry adds 0: no model ran."""
-        return entry.model is None and entry.flops in (None, 0)
+        """Tell whether no model ran for an entry."""
+        return entry.model is None and entry_figure(entry, self.by_id).value == 0
 
-    def has_counts(self, entries: list[LedgerEntry]) -> bool:
-        """Tell whether an entry's FLOPs follow from its counts."""
-        return any(not missing_for_recomputation(entry, self.models) for entry in entries)
+    def agrees(self, entry: LedgerEntry) -> bool:
+        """Tell whether the FLOPs that an entry states are those that its counts give."""
+        computed = recompute(entry, self.by_id)
+        return entry.flops is None or (computed is not None and relative_difference(entry.flops, computed) <= ROUNDED)

@@ -1,8 +1,8 @@
-"""Numbers as people read them in messages and tables."""
+"""Numbers as people read them in messages."""
 
 from __future__ import annotations
 
-_EXACT_DIGITS = 21
+_DIGITS = 21
 
 
 def show_number(value: float) -> str:
@@ -10,6 +10,6 @@ def show_number(value: float) -> str:
 
     The view holds integers where a report's author wrote them, the pydantic classes may hold floats: 5.0 is shown as 5.
     """
-    if value == int(value) and abs(value) < 10**_EXACT_DIGITS:
+    if isinstance(value, int) or (value == int(value) and abs(value) < 10**_DIGITS):
         return str(int(value))
-    return repr(float(value)).replace("e+", "e")
+    return repr(value).replace("e+", "e")

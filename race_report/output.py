@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from race_report.validation import Result
 
 
-def text_lines(results: Sequence[Result], *, require_level: int | None = None) -> Iterator[str]:
+def text_lines(results: Sequence[Result]) -> Iterator[str]:
     """Give what a person reads: findings, then a word on each file, then a sum."""
     for result in results:
         for finding in result.findings:
             yield from _finding_lines(result.path, finding)
-        yield from _verdict_lines(result, require_level)
+        yield from _verdict_lines(result)
     yield summary_line(results)
 
 
@@ -29,7 +29,7 @@ def _finding_lines(path: str, finding: Finding) -> Iterator[str]:
         yield f"    mend: {finding.hint}"
 
 
-def _verdict_lines(result: Result, require_level: int | None) -> Iterator[str]:
+def _verdict_lines(result: Result) -> Iterator[str]:
     if result.skipped:
         yield f"{result.path}: skipped, {result.skipped}"
     elif result.level is not None:
@@ -39,8 +39,6 @@ def _verdict_lines(result: Result, require_level: int | None) -> Iterator[str]:
         if level.lacking:
             yield f"    level {level.number + 1} lacks:"
             yield from (f"    - {what}" for what in level.lacking)
-        if require_level is not None and level.number < require_level:
-            yield f"    level {require_level} was required"
 
 
 def summary_line(results: Sequence[Result]) -> str:

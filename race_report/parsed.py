@@ -10,8 +10,10 @@ from typing import Any, Final, NamedTuple
 MAX_DEPTH: Final = 100
 """How deep objects and arrays may nest, as the standard says."""
 
-MAX_DIGITS: Final = 308
-"""Digits of the longest integer that a double can hold; a longer one overflows in every other reader."""
+SURE_DIGITS: Final = 308
+"""Digits that an integer may have without a doubt whether a double can hold it."""
+
+_LONGEST_POINTER: Final = 1000
 
 _SHOWN_DIGITS: Final = 24
 """Above so many characters, a number is not shown in full."""
@@ -46,41 +48,79 @@ class Unparsable(ValueError):
         self.fault = fault
 
 
+class Place:
+    """Where one value stands in a text, by offsets, and the key that leads to it.
+
+    Places form the tree that the values form. Pointers are made from it when somebody asks: a pointer for every value
+    would cost a hostile file's reader the product of its depth and its length.
+    """
+
+    __slots__ = ("children", "end", "key_end", "key_start", "parent", "start", "token")
+
+    def __init__(self, parent: Place | None = None, token: str = "", key: tuple[int, int] = (-1, -1)) -> None:
+        """Make a place whose extent is still to be found."""
+        self.parent = parent
+        self.token = token
+        self.key_start, self.key_end = key
+        self.start = self.end = 0
+        self.children: dict[str, Place] = {}
+        if parent is not None:
+            parent.children[token] = self
+
+    @property
+    def pointer(self) -> str:
+        """The RFC 6901 pointer to this place, cut where it is longer than anybody reads."""
+        tokens = []
+        place: Place | None = self
+        while place is not None and place.parent is not None:
+            tokens.append(f"/{escape_pointer(place.token[:_LONGEST_POINTER])}")
+            place = place.parent
+        return "".join(reversed(tokens))[:_LONGEST_POINTER]
+
+
 @dataclass(slots=True, kw_only=True)
 class Places:
-    """Where the values of a text and the keys of its objects stand, by RFC 6901 pointer."""
+    """The places of a text's values; `root` is that of the whole."""
 
     text: str
-    values: dict[str, tuple[int, int]] = field(default_factory=dict)
-    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _starts: list[int] = field(default_factory=list)
+    root: Place = field(default_factory=Place)
+    _line_starts: list[int] = field(default_factory=list)
 
     def span(self, start: int, end: int) -> Span:
         """Turn two offsets into lines and columns."""
-        if not self._starts:
-            self._starts = [0, *(match.end() for match in _LINE_END.finditer(self.text))]
-        return Span(*self._place(start), *self._place(max(start, end)))
+        if not self._line_starts:
+            self._line_starts = [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        return Span(*self._line_and_column(start), *self._line_and_column(max(start, end)))
 
-    def _place(self, offset: int) -> tuple[int, int]:
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
+    def _line_and_column(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
 
-    def of_value(self, pointer: str) -> Span | None:
-        """Give the span of a value, or None where the text has none there."""
-        return self.span(*self.values[pointer]) if pointer in self.values else None
+    def _find(self, pointer: str) -> tuple[Place, bool]:
+        """Give the place of a value, or of the innermost one around it, and whether it is the value's own."""
+        place = self.root
+        for token in pointer.split("/")[1:]:
+            child = place.children.get(token.replace("~1", "/").replace("~0", "~"))
+            if child is None:
+                return place, False
+            place = child
+        return place, True
 
-    def of_key(self, pointer: str) -> Span | None:
-        """Give the span of the key that leads to a value."""
-        return self.span(*self.keys[pointer]) if pointer in self.keys else None
+    def of_value(self, pointer: str) -> Span:
+        """Give the span of a value; of one that the text does not have, the place where its parent begins."""
+        place, is_own = self._find(pointer)
+        return self.span(place.start, place.end if is_own else min(place.end, place.start + 1))
 
-    def nearest(self, pointer: str) -> Span:
-        """Give the span of a value; of one that is missing, the place where its parent begins."""
-        if pointer in self.values:
-            return self.span(*self.values[pointer])
-        while pointer and pointer not in self.values:
-            pointer = pointer.rpartition("/")[0]
-        start, end = self.values.get(pointer, (0, 0))
-        return self.span(start, min(end, start + 1))
+    def of_key(self, pointer: str) -> Span:
+        """Give the span of the key that leads to a value; of an element, which has none, that of the value."""
+        place, is_own = self._find(pointer)
+        return self.span(place.key_start, place.key_end) if is_own and place.key_start >= 0 else self.of_value(pointer)
+
+    def literal(self, pointer: str) -> str | None:
+        """Give a value as it stands in the text; None where it is not written there but comes from an alias."""
+        place, is_own = self._find(pointer)
+        literal = self.text[place.start : place.end]
+        return literal if is_own and literal and not literal.startswith("*") else None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,7 +191,7 @@ def nested_too_deeply(pointer: str, here: Span) -> Fault:
     """Say that a text nests deeper than any report does."""
     return Fault(
         "nested-too-deeply",
-        pointer[:200],
+        pointer,
         f"objects and arrays nest deeper than {MAX_DEPTH} here",
         "a report is at most about ten deep: look for a bracket that is not closed",
         here,

@@ -34,7 +34,8 @@ def _step(value: Any, plain: str, key: str) -> Iterator[tuple[Any, str]]:
     elif isinstance(value, dict):
         yield value.get(key), f"{plain}/{escape_pointer(key)}"
     else:
-        yield getattr(value, key, None), f"{plain}/{escape_pointer(key)}"
+        attribute = None if key.startswith("_") else getattr(value, key, None)
+        yield None if callable(attribute) else attribute, f"{plain}/{escape_pointer(key)}"
 
 
 def is_covered(pointer: str, covering: Iterable[str]) -> bool:

@@ -45,7 +45,19 @@ def schema_text() -> str:
         "$id": SCHEMA_ID,
         "title": "RACE report 1.0",
     }
-    return json.dumps(head | schema, indent=2) + "\n"
+    return json.dumps(_on_one_line(head | schema), indent=2) + "\n"
+
+
+def _on_one_line(node: Any) -> Any:
+    """Join the lines of descriptions, which are broken where the docstrings are."""
+    if isinstance(node, list):
+        return [_on_one_line(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: " ".join(value.split()) if key == "description" and isinstance(value, str) else _on_one_line(value)
+        for key, value in node.items()
+    }
 
 
 if __name__ == "__main__":

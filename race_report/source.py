@@ -12,7 +12,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from race_report.parsed import MAX_DEPTH, MAX_DIGITS, Fault, Parsed, Places, Span, Unparsable
+from race_report.parsed import MAX_DEPTH, SURE_DIGITS, Fault, Parsed, Places, Span, Unparsable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,10 +60,10 @@ class Loaded:
 
 
 def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """Read a file, or standard input for `-`.
+    """Read a file, or standard input for `-`, up to one byte more than is allowed.
 
     Raises:
-        Unparsable: it is missing, unreadable or too large.
+        Unparsable: it is missing or unreadable.
 
     """
     try:
@@ -80,6 +80,16 @@ def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes:
         raise Unparsable(
             Fault("unreadable-file", "", f"cannot read this file: {error}", "check the path", TOP)
         ) from error
+    return data
+
+
+def within(data: bytes, max_bytes: int) -> bytes:
+    """Give bytes that are no more than is allowed.
+
+    Raises:
+        Unparsable: they are more.
+
+    """
     if len(data) > max_bytes:
         message = f"the file is larger than {_show_size(max_bytes)}; a report is a few thousand bytes"
         hint = "is it the right file? If so, allow more with --max-bytes"
@@ -163,7 +173,7 @@ def _real(literal: str) -> float:
 
 
 def _whole(literal: str) -> int:
-    if len(literal) > MAX_DIGITS:
+    if len(literal) > SURE_DIGITS:
         raise _Doubtful
     return int(literal)
 

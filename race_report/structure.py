@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report._resources import read_text
 from race_report.parsed import Fault, escape_pointer
@@ -30,11 +30,18 @@ _NOUNS: Final = {
     "string": "text",
 }
 
-_RELATIONS: Final = {
-    "minimum": ("at least", "counts and amounts are never negative, and some are never 0"),
-    "exclusiveMinimum": ("more than", "this amount is never 0"),
-    "maximum": ("at most", "check the unit: the key names it"),
-}
+_FORMS: Final = (
+    ("^[A-Za-z]", "begin with a letter; then letters, digits, dot, dash and underscore"),
+    ("^https?", "write the whole address, beginning with https://"),
+    ("^(/", "write a JSON Pointer such as /runs/main/totals"),
+    ("^(?![/~]|[A-Za-z]:)", "write a path relative to the report, with forward slashes"),
+    ("^[0-9a-f]{64}", "write the 64 hexadecimal digits of the SHA-256 in lower case"),
+    ("^([0-9]{4}[.]", "write the bare identifier, such as 2607.13389"),
+    ("^10[.]", "write the bare DOI, such as 10.48550/arXiv.2607.13389"),
+)
+"""What to write, by the beginning of the pattern that a text does not match."""
+
+_POWERS: Final = {"K": 3, "k": 3, "M": 6, "B": 9, "T": 12}
 
 _SHORT: Final = 40
 """Characters of a value that a message shows."""
@@ -66,73 +73,61 @@ def _validator() -> Any:
     return jsonschema_rs.validator_for(schema(), validate_formats=True)
 
 
-def version_fault(value: dict[str, Any], literal: Callable[[], str]) -> Fault | None:
-    """Say what is wrong with `race_version`; `literal` gives it as it stands in the file."""
+def version_fault(value: dict[str, Any], places: Callable[[], Places]) -> Fault | None:
+    """Say what is wrong with `race_version`; an unquoted 1.10 is 1.1 to a parser and must not be taken for it."""
+    pointer = "/race_version"
     version = value["race_version"]
     if version == VERSION:
         return None
     if not isinstance(version, str):
-        hint = f'quote it: "{literal()}"' if isinstance(version, int | float) else f'write race_version: "{VERSION}"'
-        return Fault("text-as-number", "/race_version", "the version is not text", hint)
+        fault = type_fault(pointer, version, ["string"], lambda: places().literal(pointer), {})
+        is_number = fault.rule == "text-as-number"
+        return fault if is_number else fault._replace(hint=f'write race_version: "{VERSION}"')
     message = f'this tool knows version {VERSION} of the standard, not "{version}"'
     looks_like_ours = re.fullmatch(r"v?\.?1(\.0)*", version.strip().lower()) is not None
     hint = f'did you mean "{VERSION}"?' if looks_like_ours else "install the version of race-compute that knows it"
     return Fault("unsupported-version", "/race_version", message, hint)
 
 
-def structure_faults(value: Any, places: Callable[[], Places]) -> list[Fault]:
+class _Error(NamedTuple):
+    """One error of the schema engine, and what an explanation of it may need."""
+
+    pointer: str
+    path: list[str | int]
+    value: Any
+    details: dict[str, Any]
+    subschema: dict[str, Any]
+    document: Any
+    places: Callable[[], Places]
+
+
+def structure_faults(document: Any, places: Callable[[], Places]) -> list[Fault]:
     """Give every structural fault of a document, one a place; `places` is called where it helps.
 
     Of a value of the wrong type nothing else is said: -0.5 is no count, whatever its sign.
     """
     faults: dict[str, Fault] = {}
-    for error in _validator().iter_errors(value):
-        for fault in _faults(error, value, places):
+    for error in _validator().iter_errors(document):
+        path: list[str | int] = list(error.instance_path)
+        context = _Error(
+            pointer="".join(f"/{escape_pointer(str(token))}" for token in path),
+            path=path,
+            value=_at(document, path),
+            details=error.kind.as_dict(),
+            subschema=_subschema(path),
+            document=document,
+            places=places,
+        )
+        for fault in EXPLAINERS[error.kind.name](context):
             if error.kind.name == "type" or fault.pointer not in faults:
                 faults[fault.pointer] = fault
     return list(faults.values())
-
-
-def _faults(error: Any, document: Any, places: Callable[[], Places]) -> Iterator[Fault]:
-    """Turn one error of the schema engine into faults."""
-    path: list[str | int] = list(error.instance_path)
-    pointer = "".join(f"/{escape_pointer(str(token))}" for token in path)
-    details: dict[str, Any] = error.kind.as_dict()
-    keyword = error.kind.name
-    value = _at(document, path)
-    if keyword == "additionalProperties":
-        for key in details["unexpected"]:
-            yield _unknown_key(f"{pointer}/{escape_pointer(key)}", key, path)
-    elif keyword == "required":
-        yield _missing_key(pointer, details["property"], path, value)
-    elif keyword == "type":
-        yield type_fault(pointer, value, details["types"], lambda: _literal(places(), pointer))
-    elif keyword in ("enum", "const"):
-        options = details["options"] if keyword == "enum" else [details["expected_value"]]
-        if isinstance(value, str):
-            yield _unknown_value(pointer, value, options, path, document)
-    elif keyword in ("minLength", "pattern", "format"):
-        yield _malformed_text(pointer, value, _subschema(path))
-    elif keyword == "minItems":
-        yield Fault("empty-list", pointer, "the list is empty", "add an element")
-    else:
-        limit = details.get("limit")
-        relation, hint = _RELATIONS[keyword]
-        if keyword == "maximum" and limit == 1:
-            hint = "write a fraction, not a percentage"
-        yield Fault("out-of-range", pointer, f"{_short(str(value))} should be {relation} {limit:g}", hint)
 
 
 def _at(document: Any, path: Sequence[str | int]) -> Any:
     for token in path:
         document = document[token]
     return document
-
-
-def _literal(places: Places, pointer: str) -> str:
-    """Give a value as it stands in the file."""
-    start, end = places.values.get(pointer, (0, 0))
-    return places.text[start:end]
 
 
 def _subschema(path: Sequence[str | int]) -> dict[str, Any]:
@@ -151,18 +146,21 @@ def _noun(name: str) -> str:
     return f"an {words}" if words[0] in "aeio" else f"a {words}"
 
 
-def _owner(path: Sequence[str | int]) -> str:
-    return str(_subschema(path).get("noun", "a report"))
+def _owner(error: _Error) -> str:
+    return str(error.subschema.get("noun", "a report"))
 
 
-def type_fault(pointer: str, value: Any, types: Sequence[str], literal: Callable[[], str]) -> Fault:
+def type_fault(
+    pointer: str, value: Any, types: Sequence[str], literal: Callable[[], str | None], subschema: dict[str, Any]
+) -> Fault:
     """Say that a value is of the wrong type, and which of the usual slips it is.
 
     Args:
         pointer: where it stands.
         value: the value.
         types: JSON Schema's names of the types that are right.
-        literal: gives the value as it stands in the file.
+        literal: gives the value as it stands in the file, if it does.
+        subschema: what describes the value.
 
     """
     expected = " or ".join(_NOUNS[name] for name in types)
@@ -177,14 +175,16 @@ def type_fault(pointer: str, value: Any, types: Sequence[str], literal: Callable
         if number:
             message = f'"{_short(value)}" is text, and {expected} should stand here'
             return Fault("number-as-text", pointer, message, f"write {number}")
-    if is_number and "string" in types:
-        message = f"{_short(literal())} reads as a number, and text should stand here"
-        return Fault("text-as-number", pointer, message, f'quote it: "{_short(literal())}"')
+    if is_number and "string" in types and "enum" not in subschema:
+        shown = _short(literal() or repr(value))
+        message = f"{shown} reads as a number, and text should stand here"
+        return Fault("text-as-number", pointer, message, f'quote it: "{shown}"')
     if isinstance(value, float) and "integer" in types:
-        message = f"{_short(literal())} is no whole number, and a count should stand here"
+        message = f"{_short(literal() or repr(value))} is no whole number, and a count should stand here"
         return Fault("fractional-count", pointer, message, "write a whole number")
     found = _NOUNS[_type_name(value)]
-    return Fault("wrong-type", pointer, f"{found} stands here, and {expected} should", _type_hint(value, types))
+    hint = _listed(subschema["enum"]) if "enum" in subschema else _type_hint(value, types)
+    return Fault("wrong-type", pointer, f"{found} stands here, and {expected} should", hint)
 
 
 def _type_name(value: Any) -> str:
@@ -213,6 +213,9 @@ def _type_hint(value: Any, types: Sequence[str]) -> str:
 def _number_in(text: str) -> str:
     """Give the number that a text was meant to be, as JSON writes it, or nothing."""
     plain = re.sub(r"(?<=[0-9])[,_ '](?=[0-9]{3})", "", text.strip()).lstrip("+")
+    scaled = re.fullmatch(r"(-?[0-9]+(?:\.[0-9]+)?) ?([KkMBT])", plain)
+    if scaled is not None:
+        plain = f"{scaled[1]}e{_POWERS[scaled[2]]}"
     plain = re.sub(r"\s*[x\u00d7*]\s*10\s*\^?\s*\{?", "e", plain).rstrip("}")
     if re.fullmatch(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", plain) is None:
         return ""
@@ -235,12 +238,18 @@ def _closest(word: str, options: Sequence[str]) -> str | None:
     return by_form[near[0]] if near else None
 
 
-def _unknown_key(pointer: str, key: str, path: Sequence[str | int]) -> Fault:
-    if not path and key in _NOT_YET:
+def _unknown_keys(error: _Error) -> Iterator[Fault]:
+    for key in error.details["unexpected"]:
+        yield _unknown_key(error, key, f"{error.pointer}/{escape_pointer(key)}")
+
+
+def _unknown_key(error: _Error, key: str, pointer: str) -> Fault:
+    if not error.path and key in _NOT_YET:
         return Fault("not-yet-supported", pointer, _NOT_YET[key], "leave it out for now, or keep it under an x- key")
-    here = _subschema(path)
-    near = _closest(key, list(here.get("properties", {})))
-    message = f'"{key}" is no key of {_owner(path)}'
+    near = _closest(key, list(error.subschema["properties"]))
+    message = f'"{_short(key)}" is no key of {_owner(error)}'
+    if key == "<<":
+        return Fault("unknown-key", pointer, message, "YAML 1.2 has no merge keys: write the keys out")
     if near is not None:
         return Fault("unknown-key", pointer, message, f'did you mean "{near}"?')
     owners = [_noun(name) for name, definition in schema()["$defs"].items() if key in definition.get("properties", {})]
@@ -253,33 +262,47 @@ def _unknown_key(pointer: str, key: str, path: Sequence[str | int]) -> Fault:
     )
 
 
-def _missing_key(pointer: str, key: str, path: Sequence[str | int], owner: dict[str, Any]) -> Fault:
-    here = _subschema(path)
+def _missing_key(error: _Error) -> Iterator[Fault]:
+    key = error.details["property"]
+    here = error.subschema
     companions = here.get("dependentRequired", {})
-    because = [other for other in here.get("properties", {}) if other in owner and key in companions.get(other, ())]
-    message = f'{_owner(path)} needs "{key}"'
+    because = [other for other in here["properties"] if other in error.value and key in companions.get(other, ())]
+    message = f'{_owner(error)} needs "{key}"'
     if because and key not in here.get("required", []):
-        message = (
-            f'{_owner(path)} with {" or ".join(because[:_FEW])}{", ..." if len(because) > _FEW else ""} needs "{key}"'
-        )
-    description = here.get("properties", {}).get(key, {}).get("description", "")
+        more = ", ..." if len(because) > _FEW else ""
+        message = f'{_owner(error)} with {" or ".join(because[:_FEW])}{more} needs "{key}"'
+    description = here["properties"][key].get("description", "")
     hint = f"add it: {description.partition('. ')[0].rstrip('.')}" if description else "add it"
-    return Fault("missing-key", f"{pointer}/{escape_pointer(key)}", message, hint)
+    yield Fault("missing-key", f"{error.pointer}/{escape_pointer(key)}", message, hint)
 
 
-def _unknown_value(pointer: str, value: str, options: Sequence[str], path: Sequence[str | int], document: Any) -> Fault:
-    words = [option for option in options if isinstance(option, str)]
-    message = f'"{_short(value)}" is none of the words for {path[-1] if path else "this"}'
-    if path and path[-1] == "phase" and value in _subschema(path)["enum"]:
-        message = f'"{value}" is no phase of {_at(document, path[:-1])["component"]}'
-        return Fault(
-            "unknown-value", pointer, message, f"it is one of {_component_of(value)}: change phase or component"
-        )
-    near = _closest(value, words)
+def _wrong_type(error: _Error) -> Iterator[Fault]:
+    def literal() -> str | None:
+        return error.places().literal(error.pointer)
+
+    yield type_fault(error.pointer, error.value, error.details["types"], literal, error.subschema)
+
+
+def _unknown_value(error: _Error) -> Iterator[Fault]:
+    if not isinstance(error.value, str):
+        return  # the type is wrong, and that is said
+    options = error.details.get("options") or [error.details["expected_value"]]
+    name = next((token for token in reversed(error.path) if isinstance(token, str)), "this")
+    message = f'"{_short(error.value)}" is none of the words for {name}'
+    if name == "phase" and error.value in error.subschema["enum"]:
+        message = f'"{error.value}" is no phase of {_at(error.document, error.path[:-1])["component"]}'
+        hint = f"it is one of {_component_of(error.value)}: change phase or component"
+        yield Fault("unknown-value", error.pointer, message, hint)
+        return
+    near = _closest(error.value, options)
     hint = f'did you mean "{near}"?' if near else ""
-    if len(words) <= _MANY or not near:
-        hint = f"{hint} It is one of: {', '.join(words)}".strip()
-    return Fault("unknown-value", pointer, message, hint)
+    if len(options) <= _MANY or not near:
+        hint = f"{hint} {_listed(options)}".strip()
+    yield Fault("unknown-value", error.pointer, message, hint)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"It is one of: {', '.join(words)}"
 
 
 def _component_of(phase: str) -> str:
@@ -292,19 +315,59 @@ def _component_of(phase: str) -> str:
     )
 
 
-def _malformed_text(pointer: str, value: str, subschema: dict[str, Any]) -> Fault:
-    description = subschema.get("description", "")
-    if value == "":
-        return Fault("malformed-text", pointer, "the text is empty", "write it, or delete the key")
-    if subschema.get("format") == "date-time":
-        message = f'"{_short(value)}" is no instant with a time zone'
-        return Fault("malformed-text", pointer, message, 'write it like "2026-12-01T12:00:00Z"')
+def _malformed_text(error: _Error) -> Iterator[Fault]:
+    value, subschema = error.value, error.subschema
     message = f'"{_short(value)}" is not of the right form'
-    forms = (
-        ("^[A-Za-z]", "begin with a letter; then letters, digits, dot, dash and underscore"),
-        ("^https?", "write the whole address, beginning with https://"),
-        ("^(/", "write a JSON Pointer such as /runs/main/totals"),
-        ("^[0-9a-f]{64}", "write the 64 hexadecimal digits of the SHA-256 in lower case"),
+    hint = next((hint for start, hint in _FORMS if subschema.get("pattern", "").startswith(start)), "")
+    if value == "":
+        message, hint = "the text is empty", "write it, or delete the key"
+    elif subschema.get("format") == "date-time":
+        message = f'"{_short(value)}" is no instant of the calendar with a time zone'
+        hint = 'write it like "2026-12-01T12:00:00Z"'
+    yield Fault("malformed-text", error.pointer, message, hint or f"write {subschema.get('description', '')}")
+
+
+def _empty_list(error: _Error) -> Iterator[Fault]:
+    yield Fault("empty-list", error.pointer, "the list is empty", "add an element")
+
+
+def _empty_key(error: _Error) -> Iterator[Fault]:
+    yield Fault("malformed-text", f"{error.pointer}/", "a key is empty", "write the name it stands for")
+
+
+def _too_small(error: _Error) -> Iterator[Fault]:
+    message = f"{_short(str(error.value))} should be at least {error.details['limit']:g}"
+    yield Fault("out-of-range", error.pointer, message, "counts and amounts are never negative, and some are never 0")
+
+
+def _not_positive(error: _Error) -> Iterator[Fault]:
+    message = f"{_short(str(error.value))} should be more than {error.details['limit']:g}"
+    yield Fault("out-of-range", error.pointer, message, "this amount is never 0; delete the key where it is not known")
+
+
+def _too_large(error: _Error) -> Iterator[Fault]:
+    limit = error.details["limit"]
+    message = f"{_short(str(error.value))} should be at most {limit:g}"
+    is_fraction = limit == 1
+    hint = (
+        "write a fraction, not a percentage" if is_fraction else "check the exponent, and the unit that the key names"
     )
-    hint = next((hint for start, hint in forms if subschema.get("pattern", "").startswith(start)), description)
-    return Fault("malformed-text", pointer, message, hint)
+    yield Fault("out-of-range", error.pointer, message, hint)
+
+
+EXPLAINERS: Final[dict[str, Callable[[_Error], Iterator[Fault]]]] = {
+    "additionalProperties": _unknown_keys,
+    "const": _unknown_value,
+    "enum": _unknown_value,
+    "exclusiveMinimum": _not_positive,
+    "format": _malformed_text,
+    "maximum": _too_large,
+    "minItems": _empty_list,
+    "minLength": _malformed_text,
+    "minimum": _too_small,
+    "pattern": _malformed_text,
+    "propertyNames": _empty_key,
+    "required": _missing_key,
+    "type": _wrong_type,
+}
+"""What explains a violation, by the keyword of the schema that is violated."""

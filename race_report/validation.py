@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from race_report.finding import Exit, Finding, Severity
 from race_report.levels import Level, reached_level
-from race_report.parsed import Fault, Unparsable
+from race_report.parsed import MAX_DEPTH, Fault, Unparsable
 from race_report.rules import BY_CODE, BY_NAME, RULES
-from race_report.source import MAX_BYTES, STDIN, TOP, load_bytes, read_file
+from race_report.source import MAX_BYTES, STDIN, TOP, load_bytes, read_file, within
 from race_report.structure import VERSION, structure_faults, version_fault, view
 
 if TYPE_CHECKING:
@@ -27,7 +26,8 @@ _MARKS: Final = tuple(MARK.encode(encoding) for encoding in ("utf-8", "utf-16-le
 _KEY_RULES: Final = frozenset({"unknown-key", "duplicate-key", "not-yet-supported"})
 """Rules whose findings are about a key and stand there."""
 
-_SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+_VALUE_LOST: Final = frozenset({"not-finite", "number-overflow", "lone-surrogate"})
+"""Rules of reading after which nothing can be said of the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,10 @@ class Result:
     """None where the document has no valid structure."""
     skipped: str = ""
     """Why the file was not validated; empty where it was."""
-    report: Report | None = None
-    """A read-only view of the document, where its structure is valid."""
+    document: Any = None
+    """The document as JSON has it, where it could be read."""
+    view: Report | None = None
+    """A view of the document, where its structure is valid: the attributes of a report, for rules and renderings."""
 
     @property
     def errors(self) -> int:
@@ -53,78 +55,120 @@ class Result:
         """How many warnings were found."""
         return sum(finding.severity is Severity.WARNING for finding in self.findings)
 
-    def exit_code(self, *, werror: bool = False, require_level: int | None = None) -> int:
+    def exit_code(self, *, werror: bool = False) -> Exit:
         """Give the exit code of this file alone."""
         codes = [BY_CODE[finding.code].exit_code for finding in self.findings if finding.severity is Severity.ERROR]
-        if werror and self.warnings:
-            codes.append(Exit.FINDINGS)
-        if require_level is not None and not self.skipped and (self.level is None or self.level.number < require_level):
-            codes.append(Exit.FINDINGS)
-        return gravest(codes)
+        return gravest([*codes, Exit.FINDINGS] if werror and self.warnings else codes)
 
 
-def gravest(codes: list[int]) -> int:
+def gravest(codes: list[Exit]) -> Exit:
     """Give the exit code that counts: 3 before 4 before 1 before 0."""
     order = (Exit.UNREADABLE, Exit.UNSUPPORTED_VERSION, Exit.FINDINGS)
     return next((code for code in order if code in codes), Exit.CLEAN)
 
 
-def validate_file(path: str, *, max_bytes: int = MAX_BYTES, skip_others: bool = False) -> Result:
+def validate_file(
+    path: str, *, max_bytes: int = MAX_BYTES, skip_others: bool = False, require_level: int = 0
+) -> Result:
     """Validate a file, or standard input for `-`.
 
     Args:
         path: where it is.
         max_bytes: the largest size that is read.
         skip_others: whether a file that is no report is skipped with a word; else it is an error.
+        require_level: the level below which there is an error.
 
     """
+    name = "<stdin>" if path == STDIN else path
     try:
         data = read_file(path, max_bytes)
-        path = "<stdin>" if path == STDIN else path
-        if skip_others and not any(mark in data for mark in _MARKS):
-            return Result(path=path, skipped=f"no report: it has no {MARK}")
-        loaded = load_bytes(data, path)
+        if skip_others and not has_mark(data):
+            return Result(path=name, skipped=f"no report: it has no {MARK}")
+        loaded = load_bytes(within(data, max_bytes), path)
     except Unparsable as unparsable:
-        return Result(path=path, findings=(_finding(unparsable.fault, None),))
-    if skip_others and not (isinstance(loaded.value, dict) and MARK in loaded.value):
-        return Result(path=path, skipped=f"no report: it has no {MARK} of its own")
-    return _validate_loaded(path, loaded)
+        return Result(path=name, findings=(_finding(unparsable.fault, None),))
+    if skip_others and not _is_marked(loaded.value):
+        return Result(path=name, skipped=f"no report: it has no {MARK} of its own")
+    return _validate_loaded(name, loaded, require_level)
 
 
 def validate_value(value: Any, path: str = "<value>") -> Result:
-    """Validate a document that is already in memory, made of what `json.loads` gives."""
+    """Validate a document that is in memory, made of what `json.loads` gives.
+
+    Raises:
+        ValueError: it is made of something else.
+
+    """
     import json
 
+    _refuse_other_than_json(value, "", 0)
     try:
-        loaded = load_bytes(json.dumps(value, indent=2, ensure_ascii=True).encode("ascii"))
+        loaded = load_bytes(json.dumps(value, indent=2).encode("ascii"))
     except Unparsable as unparsable:
         return Result(path=path, findings=(_finding(unparsable.fault, None),))
     return _validate_loaded(path, loaded)
 
 
-def _validate_loaded(path: str, loaded: Loaded) -> Result:
+def _refuse_other_than_json(value: Any, pointer: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        message = f"the document nests deeper than {MAX_DEPTH}"
+        raise ValueError(message)
+    if isinstance(value, dict):
+        for key, child in value.items():
+            if not isinstance(key, str):
+                message = f"the key {key!r} of {pointer or 'the document'} is no text"
+                raise ValueError(message)
+            _refuse_other_than_json(child, f"{pointer}/{key}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, child in enumerate(value):
+            _refuse_other_than_json(child, f"{pointer}/{index}", depth + 1)
+    elif not isinstance(value, str | int | float | None):
+        message = f"{pointer or 'the document'} is a {type(value).__name__}, which JSON does not have"
+        raise ValueError(message)
+
+
+def has_mark(data: bytes) -> bool:
+    """Tell whether bytes hold the mark of a report, without parsing them."""
+    return any(mark in data for mark in _MARKS)
+
+
+def _is_marked(value: Any) -> bool:
+    return isinstance(value, dict) and MARK in value
+
+
+def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0) -> Result:
     def places() -> Places:
         return loaded.places
 
     value = loaded.value
     faults = list(loaded.faults)
-    if not isinstance(value, dict) or MARK not in value:
+    view_of_it = None
+    level = None
+    if not _is_marked(value):
         hint = f'a report begins with {MARK}: "{VERSION}"; race init writes one to start from'
         faults.append(Fault("not-a-report", "", f"this is no RACE report: it has no {MARK}", hint, TOP))
-        return Result(path=path, findings=_findings(faults, places))
-    wrong_version = version_fault(value, lambda: _literal(places(), f"/{MARK}"))
-    if wrong_version is not None:
-        return Result(path=path, findings=_findings([*faults, wrong_version], places))
-    structural = structure_faults(value, places)
-    if structural:
-        explained = {fault.pointer for fault in faults}
+    elif (wrong_version := version_fault(value, places)) is not None:
+        faults.append(wrong_version)
+    elif structural := structure_faults(value, places):
+        explained = {fault.pointer for fault in faults if fault.rule in _VALUE_LOST}
         faults += [fault for fault in structural if fault.pointer not in explained]
-        return Result(path=path, findings=_findings(faults, places))
-    report = view()(value)
-    faults += check_rules(report)
+    else:
+        view_of_it = view()(value)
+        faults += check_rules(view_of_it)
+        has_errors = any(BY_NAME[fault.rule].severity is Severity.ERROR for fault in faults)
+        level = reached_level(view_of_it, has_errors=has_errors)
+    if require_level and (level is None or level.number < require_level):
+        faults.append(_level_fault(level, require_level))
     findings = _findings(faults, places)
-    has_errors = any(finding.severity is Severity.ERROR for finding in findings)
-    return Result(path=path, findings=findings, level=reached_level(report, has_errors=has_errors), report=report)
+    return Result(path=path, findings=findings, level=level, document=value, view=view_of_it)
+
+
+def _level_fault(level: Level | None, required: int) -> Fault:
+    if level is None:
+        reached, hint = "none is", "mend the other errors first"
+    else:
+        reached, hint = f"level {level.number} is", f"level {level.number + 1} lacks {'; '.join(level.lacking)}"
+    return Fault("level-not-reached", "", f"level {required} was required, and {reached} reached", hint, TOP)
 
 
 def check_rules(report: Report) -> Iterator[Fault]:
@@ -133,11 +177,6 @@ def check_rules(report: Report) -> Iterator[Fault]:
         if rule.check is not None:
             for pointer, message, hint in rule.check(report):
                 yield Fault(rule.name, pointer, message, hint)
-
-
-def _literal(places: Places, pointer: str) -> str:
-    start, end = places.values[pointer]
-    return places.text[start:end]
 
 
 def _findings(faults: list[Fault], places: Callable[[], Places]) -> tuple[Finding, ...]:
@@ -151,8 +190,8 @@ def _finding(fault: Fault, places: Callable[[], Places] | None) -> Finding:
     span = fault.span
     if span is None:
         assert places is not None
-        key = places().of_key(fault.pointer) if fault.rule in _KEY_RULES else None
-        span = key if key is not None else places().nearest(fault.pointer)
+        find = places().of_key if fault.rule in _KEY_RULES else places().of_value
+        span = find(fault.pointer)
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -162,30 +201,3 @@ def _finding(fault: Fault, places: Callable[[], Places] | None) -> Finding:
         hint=fault.hint,
         span=span,
     )
-
-
-def reports_below(folder: str) -> list[str]:
-    """Give the JSON and YAML files below a folder that hold the mark of a report, in order of their paths.
-
-    Hidden folders and those of installed packages are left out; a file that cannot be opened is given, so that the
-    reader hears of it.
-    """
-    found = []
-    for here, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED_FOLDERS)
-        for name in sorted(files):
-            if name.lower().endswith((".json", ".yaml", ".yml")):
-                path = os.path.join(here, name)
-                if _has_mark(path):
-                    found.append(path)
-    return found
-
-
-def _has_mark(path: str) -> bool:
-    """Tell whether a file holds the mark of a report within the largest size, without parsing it."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError:
-        return True
-    return any(mark in data for mark in _MARKS)

@@ -1,4 +1,4 @@
-"""A read-only view of a valid report, with the attributes of the pydantic classes and none of their cost.
+"""A view of a valid report, not to be changed, with the attributes of the pydantic classes and none of their cost.
 
 The classes are made from the committed schema: every property is a class attribute (None, or the empty tuple for an
 array), and the data of an object is its `__dict__`. So a rule reads `entry.flops` and gets None where the report is
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Viewed:
-    """An object of a report. `makers` turn raw values into views, tuples and integers, by key."""
+    """An object of a report. `_makers` turn raw values into views, tuples and integers, by key."""
 
-    makers: dict[str, Maker]
+    _makers: dict[str, Maker]
 
     def __repr__(self) -> str:
         """Show what the report says."""
@@ -46,7 +46,7 @@ class ViewFactory:
             properties: dict[str, Any] = definition["properties"]
             makers = {key: maker for key, value in properties.items() if (maker := self._maker(value)) is not None}
             absent = {key: () if value.get("type") == "array" else None for key, value in properties.items()}
-            made = self._classes[name] = type(name, (Viewed,), {**absent, "makers": makers})
+            made = self._classes[name] = type(name, (Viewed,), {**absent, "_makers": makers})
         return made
 
     def _maker(self, schema: dict[str, Any]) -> Maker | None:
@@ -60,13 +60,16 @@ class ViewFactory:
             return (lambda values: tuple(map(item, values))) if item is not None else tuple
         if schema.get("type") == "integer":
             return int  # 5.0 is an integer to JSON Schema
+        if schema.get("type") == "object":
+            of_value = self._maker(schema.get("additionalProperties", {}))
+            return of_value and (lambda values: {key: of_value(value) for key, value in values.items()})
         return None
 
 
 def _view(cls: type[Viewed], value: dict[str, Any]) -> Viewed:
     viewed = cls.__new__(cls)
     data = viewed.__dict__
-    makers = cls.makers
+    makers = cls._makers
     for key, raw in value.items():
         maker = makers.get(key)
         data[key] = raw if maker is None else maker(raw)

@@ -7,6 +7,7 @@ JSON form of a report give the same value.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -15,13 +16,13 @@ import yaml
 
 from race_report.parsed import (
     MAX_DEPTH,
-    MAX_DIGITS,
+    SURE_DIGITS,
     Fault,
     Parsed,
+    Place,
     Places,
     Unparsable,
     duplicate_key,
-    escape_pointer,
     has_lone_surrogate,
     lone_surrogate,
     nested_too_deeply,
@@ -47,6 +48,8 @@ _NOT_FINITE: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters outside YAML's printable set, and the line ends of YAML 1.1 that 1.2 no longer has."""
+
+_SURROGATE: Final = re.compile(r"\\u([dD][89a-fA-F][0-9a-fA-F]{2})(\\u[dD][c-fC-F][0-9a-fA-F]{2})?")
 
 _CORE_TAG: Final = "tag:yaml.org,2002:"
 _SCALAR_TAGS: Final = {"str": str, "int": int, "float": float, "bool": bool, "null": type(None)}
@@ -88,98 +91,99 @@ class _Composer:
         next(self.events)
         event = next(self.events)
         if isinstance(event, yaml.StreamEndEvent):
-            raise self.refusal("empty-file", "", "the file is empty", "start one with: race init", event)
+            raise self.refusal("empty-file", self.places.root, "the file is empty", "start one with: race init", event)
         if event.version == (1, 1):
             message, hint = "the file declares YAML 1.1; a report is YAML 1.2", "delete the %YAML line"
-            raise self.refusal("unsupported-yaml", "", message, hint, event)
-        value = self.node(next(self.events), "", 0)
+            raise self.refusal("unsupported-yaml", self.places.root, message, hint, event)
+        value = self.node(next(self.events), self.places.root, 0)
         next(self.events)
         event = next(self.events)
         if not isinstance(event, yaml.StreamEndEvent):
             message, hint = "a second document begins here", "a file holds one report: put each into a file of its own"
-            raise self.refusal("unsupported-yaml", "", message, hint, event)
+            raise self.refusal("unsupported-yaml", self.places.root, message, hint, event)
         return value
 
-    def node(self, event: Any, pointer: str, depth: int) -> Any:
+    def node(self, event: Any, place: Place, depth: int) -> Any:
         """Read one node, whose first event was taken."""
         self.nodes += 1
         before = self.nodes
-        start, end = event.start_mark.index, event.end_mark.index
+        place.start, place.end = event.start_mark.index, event.end_mark.index
         if isinstance(event, yaml.AliasEvent):
-            self.places.values[pointer] = (start, end)
-            return self.alias(event, pointer)
+            return self.alias(event, place)
+        self.check_tag(event, place)
         if isinstance(event, yaml.ScalarEvent):
-            self.places.values[pointer] = (start, start + len(self.text[start:end].rstrip()))
-            value = self.scalar(event, pointer)
+            place.end = place.start + len(self.text[place.start : place.end].rstrip())
+            value = self.scalar(event, place)
+        elif depth >= MAX_DEPTH:
+            raise Unparsable(nested_too_deeply(place.pointer, self.span(event)))
+        elif isinstance(event, yaml.MappingStartEvent):
+            value = self.mapping(event, place, depth + 1)
         else:
-            self.places.values[pointer] = (start, end)
-            if depth >= MAX_DEPTH:
-                raise Unparsable(nested_too_deeply(pointer, self.places.span(start, end)))
-            self.check_tag(event, pointer)
-            is_mapping = isinstance(event, yaml.MappingStartEvent)
-            value, end = (self.mapping if is_mapping else self.sequence)(event, pointer, depth + 1)
-            self.places.values[pointer] = (start, end)
+            value = self.sequence(event, place, depth + 1)
         if event.anchor:
             self.anchors[event.anchor] = (value, self.nodes - before + 1)
         return value
 
-    def mapping(self, event: Any, pointer: str, depth: int) -> tuple[dict[str, Any], int]:
-        """Read a mapping and the offset of its end; of a key that stands twice the last value is kept."""
+    def mapping(self, event: Any, place: Place, depth: int) -> dict[str, Any]:
+        """Read a mapping; of a key that stands twice the last value is kept and a fault is noted."""
         result: dict[str, Any] = {}
-        end = event.end_mark.index
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            key = self.key(event, pointer)
-            child = f"{pointer}/{escape_pointer(key)}"
-            place = (event.start_mark.index, event.end_mark.index)
-            if key in result:
-                first = self.places.span(*self.places.keys[child])
-                self.faults.append(duplicate_key(key, child, self.places.span(*place), first))
-            self.places.keys[child] = place
+            key = self.key(event, place)
+            earlier = place.children.get(key)
+            child = Place(place, key, (event.start_mark.index, event.end_mark.index))
+            if earlier is not None:
+                first = self.places.span(earlier.key_start, earlier.key_end)
+                self.faults.append(duplicate_key(key, child.pointer, self.span(event), first))
             result[key] = self.node(next(self.events), child, depth)
-            end = self.places.values[child][1]
-        return result, _end(event, end)
+            place.end = child.end
+        self.close(event, place)
+        return result
 
-    def sequence(self, event: Any, pointer: str, depth: int) -> tuple[list[Any], int]:
-        """Read a sequence and the offset of its end."""
+    def sequence(self, event: Any, place: Place, depth: int) -> list[Any]:
+        """Read a sequence."""
         result: list[Any] = []
-        end = event.end_mark.index
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            child = f"{pointer}/{len(result)}"
+            child = Place(place, str(len(result)))
             result.append(self.node(event, child, depth))
-            end = self.places.values[child][1]
-        return result, _end(event, end)
+            place.end = child.end
+        self.close(event, place)
+        return result
 
-    def key(self, event: Any, pointer: str) -> str:
+    def close(self, event: Any, place: Place) -> None:
+        """End a collection at its bracket; in block style, which has none, it ends with its last value."""
+        if event.end_mark.index > event.start_mark.index:
+            place.end = event.end_mark.index
+
+    def key(self, event: Any, place: Place) -> str:
         """Read a key, which JSON allows to be text only."""
         if not isinstance(event, yaml.ScalarEvent):
             message, hint = "a key must be a plain word here", "a key cannot be an alias, a list or a mapping"
-            raise self.refusal("unsupported-yaml", pointer, message, hint, event)
+            raise self.refusal("unsupported-yaml", place, message, hint, event)
         plain = event.implicit[0] and not event.value.isspace() and event.value != ""
         if plain and not isinstance(_resolve(event.value), str):
             message = f"the key {event.value} is no text in YAML"
             self.faults.append(
-                Fault("unsupported-yaml", pointer, message, f'quote it: "{event.value}"', self.span(event))
+                Fault("unsupported-yaml", place.pointer, message, f'quote it: "{event.value}"', self.span(event))
             )
         return str(event.value)
 
-    def alias(self, event: Any, pointer: str) -> Any:
+    def alias(self, event: Any, place: Place) -> Any:
         """Give the value that an alias stands for."""
         if event.anchor not in self.anchors:
             message = f"the alias *{event.anchor} stands for nothing"
             hint = f"put the anchor &{event.anchor} before it, outside of the value it is in"
-            raise self.refusal("unsupported-yaml", pointer, message, hint, event)
+            raise self.refusal("unsupported-yaml", place, message, hint, event)
         value, nodes = self.anchors[event.anchor]
         self.nodes += nodes - 1
         self.alias_nodes += nodes
         if self.alias_nodes > MAX_ALIAS_NODES:
             message = f"the aliases of this file stand for more than {MAX_ALIAS_NODES:,} values"
-            raise self.refusal("too-many-aliases", pointer, message, "write the values out, or leave them out", event)
+            raise self.refusal("too-many-aliases", place, message, "write the values out, or leave them out", event)
         return value
 
-    def scalar(self, event: Any, pointer: str) -> Any:
+    def scalar(self, event: Any, place: Place) -> Any:
         """Give the value of a scalar, with a fault where the standard refuses it."""
         here = self.span(event)
-        self.check_tag(event, pointer)
         is_plain = event.implicit[0] and event.tag != "!"  # the bare mark means: text
         value = _resolve(event.value) if is_plain else event.value
         if event.tag and event.tag.startswith(_CORE_TAG):
@@ -187,23 +191,22 @@ class _Composer:
             value = event.value if kind is str else _resolve(event.value)
             if type(value) is not kind and not (kind is float and type(value) is int):
                 message, hint = f"{event.value!r} is not what its tag says", "delete the tag"
-                self.faults.append(Fault("unsupported-yaml", pointer, message, hint, here))
+                self.faults.append(Fault("unsupported-yaml", place.pointer, message, hint, here))
                 return None
-        if isinstance(value, str) and has_lone_surrogate(value):
-            self.faults.append(lone_surrogate(pointer, here))
-            return value.encode("utf-8", "replace").decode()
+        if isinstance(value, str) and has_lone_surrogate(value):  # only the parser in Python lets these pass
+            raise Unparsable(_surrogate_fault(place.pointer, event.start_mark.index, self.places))
         if isinstance(value, float) and not math.isfinite(value):
             is_word = _NOT_FINITE.match(event.value)
             fault = (
-                not_finite(event.value, pointer, here)
+                not_finite(event.value, place.pointer, here)
                 if is_word
-                else number_overflow(event.value, pointer, here, quotable=True)
+                else number_overflow(event.value, place.pointer, here, quotable=True)
             )
             self.faults.append(fault)
             return None
         return value
 
-    def check_tag(self, event: Any, pointer: str) -> None:
+    def check_tag(self, event: Any, place: Place) -> None:
         """Refuse tags that JSON has no counterpart for."""
         tag = event.tag
         if not tag or tag == "!":
@@ -211,19 +214,13 @@ class _Composer:
         kinds = _SCALAR_TAGS if isinstance(event, yaml.ScalarEvent) else {"map": dict, "seq": list}
         if tag.removeprefix(_CORE_TAG) not in kinds:
             message = f"the tag {tag.replace(_CORE_TAG, '!!')} has no meaning in a report"
-            raise self.refusal("unsupported-yaml", pointer, message, "delete the tag", event)
+            raise self.refusal("unsupported-yaml", place, message, "delete the tag", event)
 
     def span(self, event: Any) -> Any:
         return self.places.span(event.start_mark.index, event.end_mark.index)
 
-    def refusal(self, rule: str, pointer: str, message: str, hint: str, event: Any) -> Unparsable:
-        return Unparsable(Fault(rule, pointer, message, hint, self.span(event)))
-
-
-def _end(event: Any, last: int) -> int:
-    """Give the end of a collection: its bracket, or in block style, which has none, the end of its last value."""
-    bracket: int = event.end_mark.index
-    return bracket if bracket > event.start_mark.index else last
+    def refusal(self, rule: str, place: Place, message: str, hint: str, event: Any) -> Unparsable:
+        return Unparsable(Fault(rule, place.pointer, message, hint, self.span(event)))
 
 
 def _resolve(text: str) -> Any:
@@ -233,9 +230,9 @@ def _resolve(text: str) -> Any:
     if _BOOL.match(text):
         return text[0] in "tT"
     if _DECIMAL.match(text):
-        return int(text) if len(text.lstrip("+-")) <= MAX_DIGITS else math.inf
+        return math.inf if math.isinf(float(text)) else int(text)
     if _OCTAL.match(text) or _HEXADECIMAL.match(text):
-        return int(text, 0) if len(text) <= MAX_DIGITS // 2 else math.inf
+        return int(text, 0) if len(text) <= SURE_DIGITS // 2 else math.inf
     if _FLOAT.match(text):
         return float(text)
     return math.nan if _NOT_FINITE.match(text) else text
@@ -250,6 +247,19 @@ def _forbidden_character(character: str, places: Places, offset: int) -> Fault:
         message = f"the control character {code} may not stand in YAML"
         hint = "delete it, or write it as an escape in double quotes"
     return Fault("invalid-syntax", "", message, hint, places.span(offset, offset + 1))
+
+
+def _surrogate_fault(pointer: str, offset: int, places: Places) -> Fault:
+    """Say that YAML writes a character beyond U+FFFF as one escape, where JSON writes two."""
+    match = _SURROGATE.search(places.text, offset)
+    if match is None:
+        return lone_surrogate(pointer, places.span(offset, offset + 1))
+    here = places.span(*match.span())
+    if match[2] is None:
+        return lone_surrogate(pointer, here)
+    character = json.loads(f'"{match[0]}"')
+    message = f"{match[0]} is how JSON writes a character; YAML has no surrogate pairs"
+    return Fault("lone-surrogate", pointer, message, f"write {character} itself, or \\U{ord(character):08X}", here)
 
 
 _MENDS: Final = (
@@ -272,7 +282,7 @@ def _syntax_fault(error: yaml.MarkedYAMLError, places: Places) -> Fault:
     here = places.span(offset, min(offset + 1, len(places.text)))
     problem = error.problem or "this is not YAML"
     if "Unicode character escape" in problem:
-        return lone_surrogate("", here)
+        return _surrogate_fault("", max(0, offset - 2), places)
     if places.text[offset : offset + 1] == "\t":
         return Fault("invalid-syntax", "", "a tab may not indent YAML", "indent with spaces", here)
     hint = next((hint for words, hint in _MENDS if words in problem), "check indentation, quotes and brackets")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,5 +53,44 @@ def race(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             **{"cwd": tmp_path, "capture_output": True, "text": True, "encoding": "utf-8", "check": False, **options},
             env=environment,
         )
+
+    return run
+
+
+def tool(name: str) -> str:
+    """Give the path of a program of the system; without it skip, but where everything must be tested fail."""
+    path = shutil.which(name)
+    if path is None:
+        message = f"{name} is not installed"
+        if os.environ.get("RACE_TEST_EVERYTHING"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return path
+
+
+@pytest.fixture
+def typeset(tmp_path: Path) -> Callable[[str], str]:
+    """Set the body of a LaTeX document with pdflatex and give its text as a reader of the PDF copies it."""
+
+    def run(body: str, preamble: str = "") -> str:
+        source = tmp_path / "document.tex"
+        source.write_text(
+            f"\\documentclass{{article}}\n\\usepackage{{booktabs}}\n{preamble}\n"
+            f"\\begin{{document}}\n{body}\n\\end{{document}}\n",
+            "utf-8",
+        )
+        done = subprocess.run(
+            [tool("pdflatex"), "-interaction=nonstopmode", "-halt-on-error", source.name],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-3000:]
+        text = subprocess.run(
+            [tool("pdftotext"), "-layout", "document.pdf", "-"], cwd=tmp_path, capture_output=True, check=True
+        ).stdout.decode("utf-8")
+        return unicodedata.normalize("NFKC", text)
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import sys
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from race_report.render.latex import UnprintableCharacter, summary
 from race_report.structure import schema
+from race_report.validation import validate_value
 
 sys.path.insert(0, str(Path(__file__).parent))
 from engines import class_verdict, schema_verdict  # noqa: E402
@@ -36,9 +39,22 @@ SCALARS = st.one_of(
     ),
     st.sampled_from(["https://a.b", "http:// c", "10.1000/x", "2607.13389v2", "f" * 64, "F" * 64, "f" * 64 + "\n"]),
 )
-VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.sampled_from(["id", "x-a", "b"]), SCALARS)
+VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.sampled_from(["id", "x-a", "b", ""]), SCALARS)
 KEYS = st.sampled_from(
-    ["x-free", "xx", "id", "flops", "model", "operation", "tokens", "phase", "component", "allocation_study", "note"]
+    [
+        "x-free",
+        "xx",
+        "",
+        "id",
+        "flops",
+        "model",
+        "operation",
+        "tokens",
+        "phase",
+        "component",
+        "allocation_study",
+        "note",
+    ]
 )
 
 
@@ -141,3 +157,14 @@ def test_a_third_party_validator_agrees_on_validity(document: Any) -> None:
     """`jsonschema` as anyone would use it, with the formats it checks by itself."""
     checker = jsonschema.Draft202012Validator(schema(), format_checker=jsonschema.FormatChecker())
     assert checker.is_valid(document) == (not schema_verdict(document))
+
+
+@given(from_schema(schema(), faithful=True) | mutated_documents())
+@settings(max_examples=500)
+def test_no_valid_document_stops_the_rules_or_the_renderer(document: Any) -> None:
+    result = validate_value(document)
+    assert all(finding.message for finding in result.findings)
+    if result.view is not None:
+        assert result.level is not None
+        with contextlib.suppress(UnprintableCharacter):
+            assert summary([result.view]).startswith("%")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from race_report.flops import FORWARD, Coefficients, Counts, Factors, default_factors, entry_flops
+from race_report.flops import FORWARD, ModelCoefficients, PassCounts, Factors, default_factors, entry_flops
 from race_report.structure import view
-from race_report.ledger import models_by_id, recompute
+from race_report.accounting import models_by_id, recompute
 
 COUNT = st.integers(0, 2**53)
 
@@ -20,24 +20,28 @@ def test_the_worked_example_is_exact_to_the_digit(example: dict[str, Any]) -> No
         assert recompute(entry, models) == entry.flops
 
 
-@given(st.builds(Coefficients, *[COUNT] * 5), st.builds(Counts, *[COUNT] * 5))
-def test_an_update_is_three_times_a_forward_where_all_is_trained(coefficients: Coefficients, counts: Counts) -> None:
+@given(st.builds(ModelCoefficients, *[COUNT] * 5), st.builds(PassCounts, *[COUNT] * 5))
+def test_an_update_is_three_times_a_forward_where_all_is_trained(
+    coefficients: ModelCoefficients, counts: PassCounts
+) -> None:
     full = default_factors("update", "full")
     assert full is not None
     assert entry_flops(coefficients, counts, full) == 3 * entry_flops(coefficients, counts, FORWARD)
 
 
-@given(st.builds(Coefficients, *[COUNT] * 5), st.builds(Counts, *[COUNT] * 5), st.integers(2, 9))
-def test_flops_are_linear_in_counts_and_stay_integers(coefficients: Coefficients, counts: Counts, times: int) -> None:
-    more = Counts(*(times * count for count in counts))
+@given(st.builds(ModelCoefficients, *[COUNT] * 5), st.builds(PassCounts, *[COUNT] * 5), st.integers(2, 9))
+def test_flops_are_linear_in_counts_and_stay_integers(
+    coefficients: ModelCoefficients, counts: PassCounts, times: int
+) -> None:
+    more = PassCounts(*(times * count for count in counts))
     once = entry_flops(coefficients, counts, FORWARD)
     assert isinstance(once, int)
     assert entry_flops(coefficients, more, FORWARD) == times * once
 
 
 def test_every_term_has_its_own_factor() -> None:
-    coefficients = Coefficients(1, 10, 100, 1000, 10000)
-    counts = Counts(1, 1, 1, 1, 1)
+    coefficients = ModelCoefficients(1, 10, 100, 1000, 10000)
+    counts = PassCounts(1, 1, 1, 1, 1)
     assert entry_flops(coefficients, counts, Factors(1, 0, 0, 0)) == 2
     assert entry_flops(coefficients, counts, Factors(0, 1, 0, 0)) == 20
     assert entry_flops(coefficients, counts, Factors(0, 0, 1, 0)) == 4 * 1100
@@ -45,9 +49,9 @@ def test_every_term_has_its_own_factor() -> None:
 
 
 def test_fractional_factors_and_pairs_are_taken_exactly() -> None:
-    coefficients = Coefficients(10**15 + 1, 0, 3)
-    assert entry_flops(coefficients, Counts(10), Factors(1.1, 0, 0, 0)) == 22 * (10**15 + 1)
-    assert entry_flops(coefficients, Counts(0, 0, 0.5), FORWARD) == 6
+    coefficients = ModelCoefficients(10**15 + 1, 0, 3)
+    assert entry_flops(coefficients, PassCounts(10), Factors(1.1, 0, 0, 0)) == 22 * (10**15 + 1)
+    assert entry_flops(coefficients, PassCounts(0, 0, 0.5), FORWARD) == 6
 
 
 @pytest.mark.parametrize(
@@ -62,12 +66,12 @@ def test_p_is_fixed_by_the_constants_under_the_plain_parameter_rule(
     trained: str, policy: float, reward_model: float, p: float
 ) -> None:
     """The figures of the standard, section 2: the same tokens generated, trained on and scored."""
-    counts = Counts(10**9)
+    counts = PassCounts(10**9)
     update = default_factors("update", trained)
     assert update is not None
-    search = entry_flops(Coefficients(round(policy)), counts, FORWARD)
-    learning = entry_flops(Coefficients(round(policy)), counts, update)
-    feedback = entry_flops(Coefficients(round(reward_model)), counts, FORWARD)
+    search = entry_flops(ModelCoefficients(round(policy)), counts, FORWARD)
+    learning = entry_flops(ModelCoefficients(round(policy)), counts, update)
+    feedback = entry_flops(ModelCoefficients(round(reward_model)), counts, FORWARD)
     assert learning / (search + learning + feedback) == pytest.approx(p, abs=0.005)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import subprocess
 import sys
+import types
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,6 +58,14 @@ def test_findings_in_json_load_nothing_heavy_either(tmp_path: Path) -> None:
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(race_report, name) is not None
     assert name in dir(race_report)
+
+
+def test_no_module_shadows_a_public_name() -> None:
+    for module in pkgutil.walk_packages(race_report.__path__, "race_report."):
+        if module.name != "race_report.__main__":
+            importlib.import_module(module.name)
+    for name in race_report.__all__:
+        assert not isinstance(getattr(race_report, name), types.ModuleType)
 
 
 def test_a_name_that_is_not_public_is_not_there() -> None:

@@ -94,8 +94,8 @@ def test_method_and_basis_of_each_figure_are_needed() -> None:
     level = level_of(document)
     assert level.number == 0
     assert level.lacking == (
-        "run main: `method` of ledger entry 0 (search)",
-        "run main: `basis` of ledger entry 0 (search)",
+        "run main, ledger entry 0 (search): `method`",
+        "run main, ledger entry 0 (search): `basis`",
     )
 
 
@@ -146,12 +146,57 @@ def test_a_model_that_is_trained_is_never_closed(example: dict[str, Any]) -> Non
     assert any('coefficients of the model "policy"' in line for line in level.lacking)
 
 
-def test_a_run_of_preparation_needs_no_split(example: dict[str, Any]) -> None:
-    example["runs"].append(
-        {
-            "id": "warm",
-            "role": "preparation",
-            "ledger": [{"component": "preparation", "phase": "warm_start", "flops": 1e18, "method": "stated"}],
-        }
-    )
+def test_a_run_of_preparation_needs_no_split_but_is_held_to_its_entries(example: dict[str, Any]) -> None:
+    entry = {**run_of(example)["ledger"][2], "component": "preparation", "phase": "warm_start"}
+    run = {"id": "warm", "role": "preparation", "ledger": [entry], "hardware": run_of(example)["hardware"]}
+    alone = {**example, "runs": [run], "not_reported": []}
+    assert level_of(alone).number == 2
+    example["runs"].append(run)
     assert level_of(example).number == 2
+    entry["method"] = "stated"
+    entry["flops"] = 1
+    assert level_of(alone).number == 1
+    run["ledger"] = []
+    assert level_of(alone).lacking == ("run warm: ledger entries of component preparation",)
+
+
+def test_entries_of_evaluation_are_held_to_nothing(example: dict[str, Any]) -> None:
+    run_of(example)["ledger"].append({"component": "evaluation", "flops": 1e18})
+    assert level_of(example).number == 2
+
+
+def test_a_zero_needs_a_reason(example: dict[str, Any]) -> None:
+    run = run_of(example)
+    run["ledger"] = []
+    run["totals"] = dict.fromkeys(run["totals"], 0)
+    level = level_of(example)
+    assert level.number == 0
+    assert len([line for line in level.lacking if "are 0" in line]) == 3
+    run["feedback"] = [{"id": "math", "kind": "rule"}]
+    run["rollouts"] = {"generated": 0}
+    assert [line for line in level_of(example).lacking if "are 0" in line] == [
+        "run main: a ledger entry that says why the learning FLOPs are 0"
+    ]
+
+
+def test_feedback_by_a_model_is_in_the_ledger(example: dict[str, Any]) -> None:
+    run_of(example)["ledger"][-1] = {"component": "feedback", "phase": "reward"}
+    run_of(example)["totals"] = {}
+    assert level_of(example).lacking == (
+        'run main: a ledger entry of the model "prm", which gives the feedback "steps"',
+    )
+
+
+def test_counts_beside_a_figure_of_another_kind_are_not_recomputation(example: dict[str, Any]) -> None:
+    run_of(example)["ledger"][0] |= {"flops": 1, "method": "stated"}
+    run_of(example)["totals"] = {}
+    level = level_of(example)
+    assert level.number == 1
+    assert "FLOPs that its counts give" in level.lacking[0]
+
+
+def test_a_rule_beside_a_closed_judge_changes_nothing(example: dict[str, Any]) -> None:
+    document = closed_judge(example)
+    document["not_reported"].append({"pointer": "/models/prm/coefficients", "reason": "not_published"})
+    run_of(document)["ledger"].append({"component": "feedback", "phase": "reward", "part": "format"})
+    assert (level_of(document).number, level_of(document).is_lower_bound) == (2, True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from race_report.source import MAX_BYTES, Loaded, load_bytes, read_file
+from race_report.source import MAX_BYTES, Loaded, load_bytes, read_file, within
 from race_report.parsed import MAX_DEPTH, Unparsable
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_the_quick_way_and_the_one_that_explains_give_the_same_value(value: Any)
     loaded = load_bytes(json.dumps(value).encode(), "a.json")
     assert loaded.value == value
     assert loaded.faults == []
-    loaded.places.nearest("")
+    loaded.places.of_value("")
     assert loaded.value == value
 
 
@@ -81,10 +81,10 @@ def test_a_file_over_the_limit_is_one_fault_and_the_limit_can_be_lifted(tmp_path
     path = tmp_path / "large.json"
     path.write_bytes(b'"' + b"x" * MAX_BYTES + b'"')
     with pytest.raises(Unparsable) as caught:
-        read_file(str(path))
+        within(read_file(str(path)), MAX_BYTES)
     assert caught.value.fault.rule == "file-too-large"
     assert "16 MiB" in caught.value.fault.message
-    assert len(read_file(str(path), MAX_BYTES + 2)) == MAX_BYTES + 2
+    assert len(within(read_file(str(path), MAX_BYTES + 2), MAX_BYTES + 2)) == MAX_BYTES + 2
 
 
 def test_what_is_no_readable_file_is_said(tmp_path: Path) -> None:

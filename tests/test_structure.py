@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from race_report.finding import Finding
-from race_report.structure import schema
+from race_report.structure import EXPLAINERS, schema
 from race_report.validation import _validate_loaded, validate_value
 from race_report.source import load_bytes
 
@@ -70,7 +70,9 @@ def set_at(document: Any, pointer: str, value: Any) -> None:
         ("/allocation_study", {}, "not-yet-supported", "leave it out"),
     ],
 )
-def test_a_slip_is_named_with_its_mend(example: dict[str, Any], pointer: str, value: Any, name: str, words: str) -> None:
+def test_a_slip_is_named_with_its_mend(
+    example: dict[str, Any], pointer: str, value: Any, name: str, words: str
+) -> None:
     set_at(example, pointer, value)
     places = [at for at in findings_of(example) if at.startswith(pointer)]
     assert len(places) == 1
@@ -131,7 +133,8 @@ def test_an_unquoted_version_is_to_be_quoted(version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [("1.1", "install"), ("2.0", "install"), ("v1", 'did you mean "1.0"'), ("1", 'did you mean "1.0"')]
+    ("version", "words"),
+    [("1.1", "install"), ("2.0", "install"), ("v1", 'did you mean "1.0"'), ("1", 'did you mean "1.0"')],
 )
 def test_an_unsupported_version_is_an_error_of_its_own(version: str, words: str) -> None:
     (finding,) = yaml_findings(MINIMAL.replace("1.0", version).replace("id: main", "idd: main"))
@@ -161,27 +164,36 @@ def test_counts_need_a_model_and_an_operation(example: dict[str, Any]) -> None:
     assert "with sequences" in found["/runs/0/ledger/0/model"].message
 
 
+def keywords(node: Any) -> set[str]:
+    if not isinstance(node, dict):
+        return set()
+    found = set(node)
+    for key in ("$defs", "properties", "patternProperties"):
+        for child in node.get(key, {}).values():
+            found |= keywords(child)
+    for key in ("items", "additionalProperties", "if", "then", "propertyNames"):
+        found |= keywords(node.get(key))
+    for child in node.get("allOf", []):
+        found |= keywords(child)
+    return found
+
+
 def test_only_keywords_of_the_draft_are_in_the_schema() -> None:
     known = {
         *("$schema", "$id", "$ref", "$defs", "title", "description", "type", "enum", "const", "format", "pattern"),
         *("properties", "patternProperties", "additionalProperties", "required", "dependentRequired", "items"),
-        *("minItems", "minLength", "minimum", "exclusiveMinimum", "maximum", "allOf", "if", "then"),
+        *("minItems", "minLength", "minimum", "exclusiveMinimum", "maximum", "allOf", "if", "then", "propertyNames"),
     }
 
-    def keywords(node: Any) -> set[str]:
-        if not isinstance(node, dict):
-            return set()
-        found = set(node)
-        for key in ("$defs", "properties", "patternProperties"):
-            for child in node.get(key, {}).values():
-                found |= keywords(child)
-        for key in ("items", "additionalProperties", "if", "then"):
-            found |= keywords(node.get(key))
-        for child in node.get("allOf", []):
-            found |= keywords(child)
-        return found
-
     assert keywords(schema()) <= known
+
+
+def test_every_keyword_that_can_be_violated_has_an_explanation() -> None:
+    silent = {
+        *("$schema", "$id", "$ref", "$defs", "title", "description", "properties", "patternProperties", "items"),
+        *("dependentRequired", "allOf", "if", "then"),  # their faults come as those of the keywords within
+    }
+    assert keywords(schema()) - silent == set(EXPLAINERS)
 
 
 def test_every_field_says_what_it_means() -> None:

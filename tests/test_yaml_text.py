@@ -144,7 +144,7 @@ def test_an_alias_bomb_is_refused_before_it_bursts() -> None:
 def test_aliases_within_the_budget_are_values_like_any_other() -> None:
     parsed = yaml_text.parse("a: &x {b: 1}\nc: *x\nd: [*x, *x]\n")
     assert parsed.value == {"a": {"b": 1}, "c": {"b": 1}, "d": [{"b": 1}, {"b": 1}]}
-    assert parsed.places.nearest("/c/b") == (2, 4, 2, 5)
+    assert parsed.places.of_value("/c/b") == (2, 4, 2, 5)
 
 
 TEXT = """\
@@ -166,7 +166,7 @@ def test_knows_where_every_value_stands_with_either_parser(parser: str, monkeypa
     places = yaml_text.parse(TEXT).places
 
     def text_at(pointer: str) -> str:
-        return places.text[slice(*places.values[pointer])]
+        return places.literal(pointer) or ""
 
     assert text_at("/é") == '"ü"'
     assert text_at("/list/0") == "{b: 1, c: [x, y]}"

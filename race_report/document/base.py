@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LARGEST_AMOUNT = 1e40
+"""More than any FLOPs, pairs, hours or dollars; so much that every product and sum of amounts stays finite."""
+
 LARGEST_COUNT = 2**53
 """The largest integer that every JSON reader keeps exactly (a double has 53 bits)."""
 
@@ -102,20 +105,21 @@ Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT), BeforeValidator(whole)]
 PositiveCount = Annotated[int, Field(ge=1, le=LARGEST_COUNT), BeforeValidator(whole)]
 Seed = Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT), BeforeValidator(whole)]
 Number = Annotated[float, WrapValidator(_exact)]
-Amount = Annotated[float, Field(ge=0), WrapValidator(_exact)]
-PositiveAmount = Annotated[float, Field(gt=0), WrapValidator(_exact)]
+Amount = Annotated[float, Field(ge=0, le=LARGEST_AMOUNT), WrapValidator(_exact)]
+PositiveAmount = Annotated[float, Field(gt=0, le=LARGEST_AMOUNT), WrapValidator(_exact)]
 Fraction = Annotated[float, Field(ge=0, le=1), WrapValidator(_exact)]
 
 Text = Annotated[str, Field(min_length=1)]
 Id = Annotated[str, Field(pattern=f"^[A-Za-z][A-Za-z0-9._-]*{END}")]
 Url = Annotated[str, Field(pattern=f"^https?://[^ \t\r\n]+{END}")]
-Pointer = Annotated[str, Field(pattern=f"^(/([^~/]|~[01])*)*{END}")]
+Pointer = Annotated[str, Field(pattern=f"^(/([^~/]|~[01])*)+{END}")]
+RelativePath = Annotated[str, Field(pattern=rf"^(?![/~]|[A-Za-z]:)[^\\\n]+{END}")]
 Instant = Annotated[
     str,
     Field(
         pattern=(
             "^(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-            "T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?"
+            "T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?"
             f"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]){END}"
         ),
         json_schema_extra={"format": "date-time"},

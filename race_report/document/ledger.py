@@ -44,7 +44,8 @@ class Conventions(DocumentObject):
     """How FLOPs were counted; the nearest of entry, run and document wins, key by key."""
 
     attention: Maybe[Literal["exact", "causal_half", "full", "omitted"]] = None
-    """Attention pairs: those the mask lets through (`exact`, the default), half the square, the square, or none."""
+    """Attention pairs: those that the mask lets through (`exact`, the default), half of all (`causal_half`), every
+    query with every key, masked or not (`full`), or none (`omitted`)."""
     logit_rows: Maybe[Literal["needed", "all"]] = None
     """Rows through the head: those whose logits are used (`needed`, the default) or one a token."""
     multiply_add: Maybe[Annotated[int, Field(ge=1, le=2), BeforeValidator(whole)]] = None
@@ -63,11 +64,11 @@ class Multipliers(DocumentObject):
     body: Amount
     """Times `2 body_parameters tokens`: 1 forward, 3 where all is trained, 2 where only adapters are."""
     head: Amount
-    """Times `2 head_parameters logit_rows`."""
+    """Times `2 head_parameters logit_rows`: 1 forward, 3 where all is trained, 2 where adapters or the head are."""
     attention: Amount
-    """Times `4 attention_width attention_pairs`, and the bounded pairs."""
+    """Times `4 attention_width attention_pairs` and the bounded pairs: 1 forward, 3 in an update that reaches them."""
     adapter: Amount
-    """Times `2 adapter_parameters adapter_tokens`."""
+    """Times `2 adapter_parameters adapter_tokens`: 1 forward, 3 where adapters are trained."""
 
 
 class LedgerEntry(DocumentObject):
@@ -107,7 +108,8 @@ class LedgerEntry(DocumentObject):
     id: Maybe[Id] = None
     """A name for pointers from elsewhere in the report."""
     component: Component
-    """Where the compute belongs: search, learning and feedback make the total; the others stand beside it."""
+    """What the output is for: rollouts (search), the policy (learning), judging rollouts (feedback), which make the
+    total; or, beside it, evaluation and what came before the first step (preparation)."""
     phase: Maybe[Phase] = None
     """What the pass was for, within its component."""
     part: Maybe[Text] = None
@@ -115,21 +117,24 @@ class LedgerEntry(DocumentObject):
     stage: Maybe[Id] = None
     """The stage of the run, where counts are given by stage."""
     model: Maybe[Id] = None
-    """The model that ran. An entry with neither `model` nor `flops` is compute that is not FLOPs and adds 0."""
+    """The model that ran. Without `model` and `flops`, an entry is compute that is not FLOPs, such as a rule or a
+    sandbox, and adds 0; unless its phase needs a model, or it has GPU-hours: then its FLOPs are unknown."""
     operation: Maybe[Literal["forward", "update"]] = None
     """`forward`, or `update`: forward and backward."""
     sequences: Maybe[Count] = None
     """Sequences, summed over passes."""
     tokens: Maybe[Count] = None
-    """Tokens that went through the body, each once a pass, summed over data-parallel ranks only."""
+    """Tokens that went through the body, each once a pass: summed over data-parallel ranks, not over ranks that share a
+    sequence; two passes over a batch (mu) count twice."""
     attention_pairs: Maybe[Amount] = None
     """Sum over the tokens of the keys each attends to, by the shape of the mask."""
     bounded_attention_pairs: Maybe[Amount] = None
-    """The same in the layers of `bounded_attention_width`."""
+    """The same in the layers of `bounded_attention_width`: a token has at most the window, d_k of a linear layer, k of
+    a sparse one, the encoder's length; where such layers differ, their mean weighted by width."""
     logit_rows: Maybe[Count] = None
-    """Rows that went through the head because they were needed."""
+    """Rows that went through the head because they were needed; of a value or reward head, all that it computes."""
     adapter_tokens: Maybe[Count] = None
-    """Tokens that went through unmerged adapters; absent and 0 mean merged, disabled or none."""
+    """Tokens that went through unmerged adapters; absent or 0 in a forward: merged, disabled or none."""
     extra_tokens: Maybe[Count] = None
     """Positions the hardware ran beyond `tokens`: padding, finished rows, rejected drafts, recomputation."""
     cached_tokens: Maybe[Count] = None

@@ -13,6 +13,7 @@ from race_report.document.base import (
     Maybe,
     PositiveCount,
     Precision,
+    RelativePath,
     Text,
     Url,
 )
@@ -67,14 +68,14 @@ class Architecture(DocumentObject):
 
 
 class Coefficients(DocumentObject):
-    """What one unit of each count costs in this model: its side of the product."""
+    """What one unit of each count costs in this model: the model's side of the product."""
 
     body_parameters: Count
     """Matrix-multiplication parameters active for one token, without embedding and head."""
     head_parameters: Count
     """Parameters of the part that runs on its own rows: the LM head (tied or not), a reward or value head."""
     attention_width: Count
-    """Sum over the layers of query heads times head size; the mean of key and value size where they differ."""
+    """Sum over the layers of query heads times head size; of key and value size the mean, where they differ."""
     bounded_attention_width: Maybe[Count] = None
     """The same sum over the layers that attend to a bounded set: sliding window, linear, sparse or cross attention."""
     adapter_parameters: Maybe[Count] = None
@@ -96,7 +97,7 @@ class Adapter(DocumentObject):
     """Names of the matrices that carry adapters, or the one word `all-linear`."""
     target_modules_pattern: Maybe[Text] = None
     """A regular expression over the full module names, where that is how the matrices were chosen."""
-    rank_pattern: Maybe[dict[str, PositiveCount]] = None
+    rank_pattern: Maybe[dict[Text, PositiveCount]] = None
     """Ranks that differ from `rank`, by module name."""
     modules_to_save: Array[Text] = ()
     """Modules trained in full beside the adapters; they count as trainable and not as adapter."""
@@ -117,7 +118,7 @@ class Model(DocumentObject):
     id: Id
     """The name by which the rest of the report refers to this model."""
     role: ModelRole
-    """What the model is for."""
+    """What the model is for; `policy` is the one that is trained, `rollout_policy` one that samples in its place."""
     name: Maybe[Text] = None
     """The model's public name, a hub id where there is one."""
     revision: Maybe[Text] = None
@@ -128,14 +129,15 @@ class Model(DocumentObject):
     """Parameter counts."""
     architecture: Maybe[Architecture] = None
     """The keys of config.json from which the coefficients follow."""
-    architecture_file: Maybe[Text] = None
-    """Path of a config.json, relative to the report; `race fill` reads it."""
+    architecture_file: Maybe[RelativePath] = None
+    """Path of a config.json, relative to the report, with forward slashes."""
     coefficients: Maybe[Coefficients] = None
     """FLOPs per token, row and pair; absent for a closed model."""
     adapter: Maybe[Adapter] = None
     """The adapter that this work trains or uses."""
     trained: Maybe[Trained] = None
-    """What this work changes; `partial` needs `multipliers` on its update entries."""
+    """What this work changes: nothing, all weights, adapters on frozen weights, the head alone, or some part of them;
+    an update of a `partial` model needs `multipliers`."""
     precision: Maybe[ModelPrecision] = None
     """Number formats."""
     origin_flops: Maybe[Amount] = None

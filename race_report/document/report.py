@@ -65,6 +65,8 @@ class Subject(DocumentObject):
 class OtherCompute(DocumentObject):
     """Compute of the project that is in none of the runs reported here."""
 
+    id: Maybe[Id] = None
+    """A name for pointers from elsewhere in the report."""
     what: Text
     """What it was spent on."""
     flops: Maybe[Amount] = None
@@ -75,6 +77,8 @@ class OtherCompute(DocumentObject):
     """Cost in US dollars."""
     basis: Maybe[Basis] = None
     """How the figure was come by."""
+    note: Maybe[Text] = None
+    """Anything a reader should know, such as a relative claim: 58 times the final run."""
 
 
 class Study(DocumentObject):

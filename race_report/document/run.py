@@ -19,6 +19,7 @@ from race_report.document.base import (
     PositiveAmount,
     PositiveCount,
     Precision,
+    RelativePath,
     Seed,
     StepUnit,
     Text,
@@ -62,13 +63,15 @@ class Algorithm(DocumentObject):
     max_prompt_tokens: Maybe[PositiveCount] = None
     """Cap on prompt tokens."""
     max_completion_tokens: Maybe[PositiveCount] = None
-    """Cap on completion tokens."""
+    """Cap on completion tokens, as the software counts them; a note says so where it counts tool text too."""
     max_turns: Maybe[PositiveCount] = None
     """Cap on turns of a rollout with tools."""
     temperature: Maybe[Amount] = None
     """Sampling temperature."""
     top_p: Maybe[Fraction] = None
     """Nucleus sampling threshold."""
+    note: Maybe[Text] = None
+    """Anything a reader should know."""
 
 
 class Stage(DocumentObject):
@@ -178,11 +181,12 @@ class HardwarePool(DocumentObject):
     count: Maybe[PositiveCount] = None
     """Accelerators in the pool."""
     wall_clock_hours: Maybe[Amount] = None
-    """Hours for which the pool was reserved."""
+    """Hours of the pool; `time_basis` says what they contain."""
     gpu_hours: Maybe[Amount] = None
     """Accelerator-hours of the pool: count x wall_clock_hours."""
     utilization: Maybe[Fraction] = None
-    """Model FLOPs utilization (MFU): achieved over peak, a fraction."""
+    """Model FLOPs utilization (MFU), a fraction: model FLOPs of the components served over count x peak x hours; never
+    from `executed_flops`, which would be hardware utilization."""
     peak_flops_per_second: Maybe[PositiveAmount] = None
     """Peak rate of one accelerator in FLOP/s."""
     peak_kind: Maybe[Literal["dense", "sparse"]] = None
@@ -203,7 +207,7 @@ class Energy(DocumentObject):
     """Energy and carbon, as a tracker measured them."""
 
     energy_kwh: Maybe[Amount] = None
-    """Energy of the whole run in kWh."""
+    """Energy of the whole run in kWh, as metered at the machine, without the overhead of the building (PUE)."""
     gpu_energy_kwh: Maybe[Amount] = None
     """Energy of the accelerators in kWh."""
     cpu_energy_kwh: Maybe[Amount] = None
@@ -211,7 +215,7 @@ class Energy(DocumentObject):
     ram_energy_kwh: Maybe[Amount] = None
     """Energy of the memory in kWh."""
     kg_co2e: Maybe[Amount] = None
-    """Emissions in kilograms of CO2 equivalent."""
+    """Emissions in kilograms of CO2 equivalent, by the mean intensity of the grid (location-based)."""
     grid_kg_co2e_per_kwh: Maybe[Amount] = None
     """Carbon intensity of the grid in kilograms per kWh."""
     duration_hours: Maybe[Amount] = None
@@ -234,7 +238,7 @@ class Result(DocumentObject):
     value: Number
     """The figure."""
     samples: Maybe[PositiveCount] = None
-    """Problems or samples it is a mean over."""
+    """Samples it is a mean over: 500 problems, four answers each, are 2,000."""
     seeds: Maybe[PositiveCount] = None
     """Training seeds it is a mean over."""
     low: Maybe[Number] = None
@@ -269,8 +273,8 @@ class Coverage(DocumentObject):
 class Trace(DocumentObject):
     """The journal from which the ledger can be replayed."""
 
-    path: Text
-    """Path of the JSON Lines file, relative to the report."""
+    path: RelativePath
+    """Path of the JSON Lines file, relative to the report, with forward slashes."""
     sha256: Annotated[str, Field(pattern=f"^[0-9a-f]{{64}}{END}")]
     """Digest of the file."""
     records: Maybe[Count] = None
@@ -320,7 +324,7 @@ class Run(DocumentObject):
     """The steps that the figures cover."""
     seed: Maybe[Seed] = None
     """Random seed."""
-    software: Maybe[dict[str, Text]] = None
+    software: Maybe[dict[Text, Text]] = None
     """Versions by package name."""
     trace: Maybe[Trace] = None
     """The journal of the run."""

@@ -1,1 +1,1 @@
-"""Renderings of valid reports: they print, and leave arithmetic to `ledger`."""
+"""Renderings of valid reports: they print, and leave arithmetic to `accounting`."""

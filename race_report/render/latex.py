@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from race_report._resources import resource
-from race_report.ledger import COMPONENTS, Figure, run_gpu_hours, run_totals, trained_parameters
+from race_report.accounting import COMPONENTS, Figure, run_gpu_hours, run_totals, trained_parameters
 from race_report.pointer import is_covered, resolve
 from race_report.render.tex import UnprintableCharacter, escape, power_of_ten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from race_report.accounting import RunTotals
     from race_report.document import Report, Result, Run
 
 __all__ = ["UnprintableCharacter", "summary"]
 
 _WHOLE_FROM: Final = 100
+
+_SMALLEST_PLAIN: Final = 1e-4
+_LARGEST_PLAIN: Final = 1e4
 
 _REASONS: Final = {
     "not_measured": "not measured",
@@ -149,19 +153,31 @@ def _summary_row(report: Report, index: int, label: str, notes: _Notes) -> list[
         notes.text(label),
         notes.text(_without_owner(name)) if name else notes.dash(report, f"{model}/name", "not stated"),
         cell(Figure(value=trained), _parameters, f"{model}/parameters/trainable", "not stated"),
-        cell(figures.total, power_of_ten, f"{here}/totals/total_flops", "not stated"),
+        cell(
+            _qualified(report, figures.total, f"{here}/totals/total_flops"),
+            power_of_ten,
+            f"{here}/totals/total_flops",
+            "not stated",
+        ),
         *(
             cell(
                 figures.share(component),
                 lambda share: f"{100 * share:.1f}",
                 f"{here}/totals/{component}_flops",
-                "not known, because a part of the FLOPs is unknown" if figures.total.value else "not stated",
+                _why_no_share(figures, component),
             )
             for component in COMPONENTS
         ),
         cell(_qualified(report, run_gpu_hours(run), f"{here}/gpu_hours"), _hours, f"{here}/gpu_hours", "not stated"),
         _result(result, notes) if result is not None else notes.dash(report, f"{here}/results", "not stated"),
     ]
+
+
+def _why_no_share(figures: RunTotals, component: str) -> str:
+    """Say why a share is not known where `not_reported` has no word on its component."""
+    if getattr(figures, component).value is None:
+        return "not stated"
+    return "the total is not known" if figures.total.value is None else "a part of the FLOPs is not known"
 
 
 def _relation(figure: Figure) -> str:
@@ -211,4 +227,12 @@ def _headline(run: Run) -> Result | None:
 
 def _result(result: Result, notes: _Notes) -> str:
     what = f"{result.metric} on {result.target}" if result.target else result.metric
-    return f"{result.value:.4g}{notes.mark(what)}"
+    return _score(result.value) + notes.mark(what)
+
+
+def _score(value: float) -> str:
+    """Show the value of a result with four significant digits."""
+    sign = "$-$" if value < 0 else ""
+    size = abs(value)
+    is_plain = size == 0 or _SMALLEST_PLAIN <= size < _LARGEST_PLAIN
+    return sign + (f"{size:.4g}" if is_plain else power_of_ten(size))

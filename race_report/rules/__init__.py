@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from race_report.rules.disclosure import DISCLOSURE
 from race_report.rules.flops import counts_incomplete, flops_inexact, flops_mismatch, total_inexact, total_mismatch
 from race_report.rules.reading import READING
 from race_report.rules.structure import STRUCTURE
@@ -19,6 +20,7 @@ RULES: Final[tuple[Rule, ...]] = (
     total_mismatch,
     total_inexact,
     counts_incomplete,
+    *DISCLOSURE,
 )
 
 BY_NAME: Final[dict[str, Rule]] = {rule.name: rule for rule in RULES}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from race_report.finding import Severity, rule
-from race_report.flops import EXACT, ROUNDED, relative_difference
-from race_report.ledger import (
+from race_report.accounting import (
     COMPONENTS,
+    Figure,
     is_left_to_accounting,
     ledger_figure,
     missing_for_recomputation,
     models_by_id,
     recompute,
 )
+from race_report.finding import Severity, rule
+from race_report.flops import EXACT, ROUNDED, relative_difference
 from race_report.numbers import show_number
 from race_report.pointer import resolve
 
@@ -150,24 +151,22 @@ def _entry_differences(report: Report) -> Iterator[_Difference]:
 def _total_differences(report: Report) -> Iterator[_Difference]:
     models = models_by_id(report)
     for index, run in enumerate(report.runs):
-        stated = run.totals
-        if stated is None:
+        if run.totals is None:
             continue
         pointer = f"/runs/{index}/totals"
+        parts = []
         for component in COMPONENTS:
-            value = getattr(stated, f"{component}_flops")
+            stated: float | None = getattr(run.totals, f"{component}_flops")
             figure = ledger_figure(run, component, models)
-            if value is None or figure.value is None or (figure.at_least and value > figure.value):
-                continue
-            what = f"the {component} entries of the ledger"
-            yield from _difference(report, f"{pointer}/{component}_flops", value, figure.value, what)
-        parts = [getattr(stated, f"{component}_flops") for component in COMPONENTS]
-        known = [part for part in parts if part is not None]
-        is_partial = len(known) < len(parts)
-        if stated.total_flops is None or not known or (is_partial and stated.total_flops > sum(known)):
-            continue
-        what = "search, learning and feedback"
-        yield from _difference(report, f"{pointer}/total_flops", stated.total_flops, sum(known), what)
+            parts.append(figure if stated is None else Figure(value=stated))
+            if stated is not None and figure.value is not None and not (figure.at_least and stated > figure.value):
+                what = f"the {component} entries of the ledger"
+                yield from _difference(report, f"{pointer}/{component}_flops", stated, figure.value, what)
+        total = run.totals.total_flops
+        known = [part.value for part in parts if part.value is not None]
+        is_partial = len(known) < len(parts) or any(part.at_least for part in parts)
+        if total is not None and known and not (is_partial and total > sum(known)):
+            yield from _difference(report, f"{pointer}/total_flops", total, sum(known), "search, learning and feedback")
 
 
 def _difference(report: Report, pointer: str, stated: float, expected: float, what: str) -> Iterator[_Difference]:
@@ -179,11 +178,11 @@ def _difference(report: Report, pointer: str, stated: float, expected: float, wh
 
 
 def _is_within_range(report: Report, pointer: str, value: float) -> bool:
-    """Tell whether a qualification of this figure states a range that the value lies in."""
+    """Tell whether a qualification of this figure states a range that the value lies in; one end may be open."""
     return any(
-        qualification.low is not None
-        and qualification.high is not None
-        and qualification.low <= value <= qualification.high
+        (qualification.low is not None or qualification.high is not None)
+        and (qualification.low is None or qualification.low <= value)
+        and (qualification.high is None or value <= qualification.high)
         and pointer in resolve(report, qualification.pointer)
         for qualification in report.qualifications
     )

@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from race_report.flops import Coefficients, Counts, Factors, default_factors, entry_flops
+from race_report.flops import ROUNDED, Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
 
 if TYPE_CHECKING:
-    from race_report.document import LedgerEntry, Model, Report, Run
+    from race_report.document import Coefficients, LedgerEntry, Model, Report, Run
 
 COMPONENTS: Final = ("search", "learning", "feedback")
 """The components that make the total."""
+
+_ADAPTER_TERM: Final = ("adapter_parameters", "adapter_tokens")
 
 _TERMS: Final = (
     ("head_parameters", "logit_rows"),
@@ -24,10 +26,13 @@ _TERMS: Final = (
 """Coefficients whose count must be known where they are not 0. Tokens must be; adapter tokens may be absent."""
 
 
-NO_MODEL_PHASES: Final = frozenset(
-    {"tool", "control", "reward", "evaluation", "data_generation", "data_filtering", "auxiliary_training"}
+MODEL_PHASES: Final = frozenset(
+    {
+        *("prefill", "decode", "old_logprobs", "reference_logprobs", "update", "value_update"),
+        *("judge_prefill", "judge_decode", "teacher_logprobs", "reward_update"),
+    }
 )
-"""Phases whose work a program without a neural network may do: a rule, a sandbox, a search engine."""
+"""Phases that no program without a neural network can do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +64,19 @@ class RunTotals:
     def share(self, component: str) -> Figure:
         """Give a component's share of the total, as a fraction.
 
-        Beside an unknown rest, the share of a component that is known exactly is an upper bound.
+        A share rises with its own component and falls with the others. So beside an unknown rest the share of a known
+        component is an upper bound, and that of a component of which a part is unknown is a lower bound.
         """
         part: Figure = getattr(self, component)
-        if part.value is None or not part.is_exact or not self.total.value:
+        if part.value is None or not self.total.value:
             return Figure()
-        share = part.value / self.total.value
-        return Figure(value=share, at_least=self.total.at_most, at_most=self.total.at_least)
+        others: list[Figure] = [getattr(self, other) for other in COMPONENTS if other != component]
+        rest = others if all(other.value is not None for other in others) else [self.total]
+        may_be_more = part.at_least or any(figure.at_most for figure in rest)
+        may_be_less = part.at_most or any(figure.at_least for figure in rest)
+        if may_be_more and may_be_less:
+            return Figure()
+        return Figure(value=part.value / self.total.value, at_least=may_be_more, at_most=may_be_less)
 
     @property
     def learning_share(self) -> Figure:
@@ -85,17 +96,13 @@ def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> l
     model = models.get(entry.model)
     if model is None:
         return [f'the model "{entry.model}", which `models` does not have']
-    missing = []
-    if model.coefficients is None:
-        missing.append(f'coefficients of the model "{model.id}"')
+    missing = [_coefficients_of(model)] if model.coefficients is None else []
     if entry.tokens is None:
         missing.append("tokens")
     if model.coefficients is not None:
-        missing += [
-            count
-            for coefficient, count in _TERMS
-            if getattr(model.coefficients, coefficient) and getattr(entry, count) is None
-        ]
+        missing += _missing_terms(entry, model, model.coefficients)
+    elif model.architecture is not None:  # a transformer has a head and attention, whatever their size
+        missing += [count for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
     if _factors(entry, model) is None:
         missing.append(
             f'multipliers, because the model "{model.id}" is updated and `trained` is {model.trained or "not stated"}'
@@ -103,14 +110,32 @@ def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> l
     return missing
 
 
+def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> list[str]:
+    """Give the counts that coefficients ask for, and the coefficients that counts ask for."""
+    missing = [
+        count for coefficient, count in _TERMS if getattr(coefficients, coefficient) and getattr(entry, count) is None
+    ]
+    missing += [
+        f'`{coefficient}` of the model "{model.id}"'
+        for coefficient, count in (*_TERMS, _ADAPTER_TERM)
+        if getattr(entry, count) and getattr(coefficients, coefficient) is None
+    ]
+    if entry.operation == "update" and model.trained == "adapter" and not entry.adapter_tokens:
+        missing.append("adapter_tokens, because an update of adapters runs them unmerged")
+    return missing
+
+
+def _coefficients_of(model: Model) -> str:
+    return f'coefficients of the model "{model.id}"'
+
+
 def is_left_to_accounting(entry: LedgerEntry, models: dict[str, Model]) -> bool:
     """Tell whether coefficients are all that is missing, and an architecture stands from which they will follow."""
     model = models.get(entry.model or "")
     return (
         model is not None
-        and model.coefficients is None
         and (model.architecture is not None or model.architecture_file is not None)
-        and len(missing_for_recomputation(entry, models)) == 1
+        and missing_for_recomputation(entry, models) == [_coefficients_of(model)]
     )
 
 
@@ -124,8 +149,8 @@ def recompute(entry: LedgerEntry, models: dict[str, Model]) -> int | None:
     assert model.coefficients is not None
     assert factors is not None
     return entry_flops(
-        Coefficients(*(getattr(model.coefficients, name) or 0 for name in Coefficients._fields)),
-        Counts(*(getattr(entry, name) or 0 for name in Counts._fields)),
+        ModelCoefficients(*(getattr(model.coefficients, name) or 0 for name in ModelCoefficients._fields)),
+        PassCounts(*(getattr(entry, name) or 0 for name in PassCounts._fields)),
         factors,
     )
 
@@ -144,8 +169,17 @@ def entry_figure(entry: LedgerEntry, models: dict[str, Model]) -> Figure:
         return _figure(entry.flops, entry.basis)
     if entry.model is not None:
         return _figure(recompute(entry, models), entry.basis)
-    is_no_compute = entry.phase in NO_MODEL_PHASES and not entry.gpu_hours
-    return _figure(0 if is_no_compute else None, entry.basis)
+    return _figure(0 if _ran_no_model(entry) else None, entry.basis)
+
+
+def _ran_no_model(entry: LedgerEntry) -> bool:
+    """Tell whether an entry without model and FLOPs is compute that is not FLOPs: a rule, a sandbox, a search engine.
+
+    GPU-hours are FLOPs that nobody counted, and an entry that says nothing but its component tells nothing.
+    """
+    if entry.gpu_hours or entry.executed_flops or entry.phase in MODEL_PHASES:
+        return False
+    return any(value is not None for value in (entry.phase, entry.calls, entry.cpu_seconds))
 
 
 def _figure(value: float | None, basis: str | None) -> Figure:
@@ -178,9 +212,11 @@ def run_totals(report: Report, run: Run) -> RunTotals:
     models = models_by_id(report)
     parts = {name: _known(ledger_figure(run, name, models), run, f"{name}_flops") for name in COMPONENTS}
     total = _sum(list(parts.values()))
-    if any(part.value is None for part in parts.values()):
-        stated = _stated(run, "total_flops")
-        total = total if stated.value is None else stated
+    stated = _stated(run, "total_flops")
+    if any(part.value is None for part in parts.values()) and stated.value is not None:
+        # A stated total that is no more than the parts that are known has nothing in it for those that are not.
+        has_all = stated.value > (total.value or 0) * (1 + ROUNDED)
+        total = Figure(value=stated.value, at_least=stated.at_least or not has_all, at_most=stated.at_most)
     return RunTotals(run=run.id, total=total, **parts)
 
 
@@ -197,11 +233,9 @@ def trained_parameters(model: Model) -> int | None:
     """Give the parameters that the work changes: as stated, or all of them where the model is trained in full."""
     if model.parameters is None:
         return None
-    return (
-        model.parameters.total
-        if model.trained == "full" and model.parameters.trainable is None
-        else (model.parameters.trainable)
-    )
+    if model.trained == "full" and model.parameters.trainable is None:
+        return model.parameters.total
+    return model.parameters.trainable
 
 
 def run_gpu_hours(run: Run) -> Figure:
