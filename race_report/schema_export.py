@@ -61,4 +61,6 @@ def _on_one_line(node: Any) -> Any:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(schema_text())
+    for path in sys.argv[1:] or ["/dev/stdout"]:
+        with open(path, "w", encoding="ascii", newline="\n") as file:
+            file.write(schema_text())

@@ -49,9 +49,6 @@ _SHORT: Final = 40
 _FEW: Final = 3
 """Names that a message lists where any would do."""
 
-_MANY: Final = 12
-"""Above so many, the words that are allowed are not all listed."""
-
 
 @functools.cache
 def schema() -> dict[str, Any]:
@@ -295,14 +292,12 @@ def _unknown_value(error: _Error) -> Iterator[Fault]:
         yield Fault("unknown-value", error.pointer, message, hint)
         return
     near = _closest(error.value, options)
-    hint = f'did you mean "{near}"?' if near else ""
-    if len(options) <= _MANY or not near:
-        hint = f"{hint} {_listed(options)}".strip()
+    hint = f'did you mean "{near}"?' if near else _listed(options)
     yield Fault("unknown-value", error.pointer, message, hint)
 
 
 def _listed(words: Sequence[str]) -> str:
-    return f"It is one of: {', '.join(words)}"
+    return f"it is one of: {', '.join(words)}"
 
 
 def _component_of(phase: str) -> str:

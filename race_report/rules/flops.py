@@ -124,16 +124,18 @@ def _violations(differences: Iterator[_Difference], *, tolerated: bool) -> Itera
     for difference in differences:
         if difference.is_tolerated != tolerated:
             continue
-        stated, expected = show_number(difference.stated), show_number(difference.expected)
+        key = difference.pointer.rpartition("/")[2]
+        exact = show_number(difference.expected)
         if tolerated:
-            message = (
-                f"{stated} is rounded or within a stated range; the exact value, from {difference.what}, is {expected}"
-            )
-            yield difference.pointer, message, f"write {expected}"
+            message = f"{key} is {difference.stated:.4g}, near what {difference.what} give but not equal to it"
+            yield difference.pointer, message, f"write {exact}"
         else:
             ratio = difference.stated / difference.expected if difference.expected else float("inf")
-            message = f"{stated} differs from {expected}, which {difference.what} give (ratio {ratio:.4g})"
-            yield difference.pointer, message, "correct whichever is wrong; a sum that is left out is computed"
+            message = (
+                f"{key} is {difference.stated:.4g}, but {difference.what} give {difference.expected:.4g}: "
+                f"ratio {ratio:.4g}"
+            )
+            yield difference.pointer, message, f"correct what is wrong there, or write {exact}"
 
 
 def _entry_differences(report: Report) -> Iterator[_Difference]:

@@ -1,0 +1,51 @@
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+REPORTS := tests/conformance/1.0/documents
+DEMO := $(addprefix $(REPORTS)/,deepseek-r1-zero.json tina.json verl-fully-async.json)
+
+.PHONY: demo test check lint types docs docs-check bench wheel clean
+
+demo: $(VENV)/.core  ## validate three reports of public disclosures and make their table
+	$(BIN)/race validate $(DEMO)
+	@mkdir -p demo
+	$(BIN)/race render $(DEMO) --to latex -o demo/summary.tex
+	@cat demo/summary.tex
+
+test: $(VENV)/.dev  ## run every test
+	$(BIN)/pytest
+
+check: lint types docs-check test  ## all that must be clean before a commit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+docs: $(VENV)/.dev  ## write what is generated: the schema and the tables of SPEC.md
+	$(BIN)/python -m race_report.schema_export schema/1.0/race-report.schema.json
+	$(BIN)/cog -r schema/1.0/SPEC.md
+
+docs-check: $(VENV)/.dev
+	$(BIN)/python -m race_report.schema_export | diff schema/1.0/race-report.schema.json -
+	$(BIN)/cog --check --diff schema/1.0/SPEC.md
+
+bench: $(VENV)/.dev  ## measure against check-jsonschema; ratios within one run
+	$(BIN)/python tests/bench/validate.py
+
+wheel: $(VENV)/.dev
+	$(BIN)/python -m build
+
+clean:
+	rm -rf $(VENV) build dist demo
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
