@@ -207,9 +207,8 @@ def ledger_figure(run: Run, component: str, models: dict[str, Model]) -> Figure:
     return _sum(figures) if figures else Figure()
 
 
-def run_totals(report: Report, run: Run) -> RunTotals:
+def run_totals(run: Run, models: dict[str, Model]) -> RunTotals:
     """Give the totals of a run: as its ledger says, and as it states where the ledger is silent."""
-    models = models_by_id(report)
     parts = {name: _known(ledger_figure(run, name, models), run, f"{name}_flops") for name in COMPONENTS}
     total = _sum(list(parts.values()))
     stated = _stated(run, "total_flops")
@@ -253,4 +252,5 @@ def run_gpu_hours(run: Run) -> Figure:
 
 def totals(report: Report) -> list[RunTotals]:
     """Give the totals of every run of a report, in its order."""
-    return [run_totals(report, run) for run in report.runs]
+    models = models_by_id(report)
+    return [run_totals(run, models) for run in report.runs]

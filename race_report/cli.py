@@ -85,8 +85,7 @@ def validate(
     if output_format == "json":
         click.echo(json_text(results, code))
     else:
-        for line in text_lines(results):
-            click.echo(line)
+        click.echo("\n".join(text_lines(results)))
     sys.exit(code)
 
 
@@ -152,8 +151,7 @@ def render(reports: tuple[str, ...], to: str, table: str, unicode: bool, output:
     results = [validate_file(path) for path in reports]
     code = gravest([result.exit_code() for result in results])
     if code != Exit.CLEAN:
-        for line in text_lines([result for result in results if result.errors]):
-            click.echo(line, err=True)
+        click.echo("\n".join(text_lines([result for result in results if result.errors])), err=True)
         click.echo("nothing was rendered: mend the errors first", err=True)
         sys.exit(code)
     try:

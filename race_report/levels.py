@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from race_report.accounting import (
     COMPONENTS,
     Figure,
+    RunTotals,
     entry_figure,
     is_left_to_accounting,
     missing_for_recomputation,
@@ -49,14 +50,15 @@ class Level:
 
 def reached_level(report: Report, *, has_errors: bool) -> Level:
     """Decide the level of a structurally valid report; levels above 0 need a report without errors."""
-    is_lower_bound = any(run_totals(report, run).total.at_least for run in report.runs if _has_split(run))
+    known = _Known(report)
     lacking: list[str] = ["a report without errors"] if has_errors else []
     number = 0
     for step in (_lacking_for_declared, _lacking_for_recomputable, _lacking_for_replayable):
-        lacking += step(report)
+        lacking += step(report, known)
         if lacking:
             break
         number += 1
+    is_lower_bound = any(figures.total.at_least for figures in known.totals.values())
     return Level(number=number, is_lower_bound=number > 0 and is_lower_bound, lacking=tuple(dict.fromkeys(lacking)))
 
 
@@ -73,43 +75,41 @@ def _counted(run: Run) -> Iterator[tuple[str, LedgerEntry]]:
             yield f"run {run.id}, ledger entry {index} ({entry.component})", entry
 
 
-def _lacking_for_declared(report: Report) -> list[str]:
+def _lacking_for_declared(report: Report, known: _Known) -> list[str]:
     """Level 1: policy, total, split, method and basis of each, hardware."""
-    models = _Models(report)
     lacking = []
     for run in report.runs:
         where = f"run {run.id}"
         if _has_split(run):
-            lacking += [f"{where}: {what}" for what in _lacking_policy(run, models)]
-            lacking += [f"{where}: {what}" for what in _lacking_split(report, run, models)]
+            lacking += [f"{where}: {what}" for what in _lacking_policy(run, known)]
+            lacking += [f"{where}: {what}" for what in _lacking_split(run, known)]
         elif not any(_counted(run)):
             lacking.append(f"{where}: ledger entries of component preparation")
-        lacking += [
-            f"{name}: `{key}`"
-            for name, entry in _counted(run)
-            for key, is_needed in (("method", entry.flops), ("basis", entry.flops or entry.tokens))
-            if is_needed and getattr(entry, key) is None
-        ]
+        for name, entry in _counted(run):
+            if entry.flops and entry.method is None:
+                lacking.append(f"{name}: `method`")
+            if (entry.flops or entry.tokens) and entry.basis is None:
+                lacking.append(f"{name}: `basis`")
         if not any(pool.accelerator and pool.count for pool in run.hardware):
             lacking.append(f"{where}: `hardware` with accelerator and count")
     return lacking
 
 
-def _lacking_policy(run: Run, models: _Models) -> Iterator[str]:
-    policy = models.by_id.get(run.policy or "")
+def _lacking_policy(run: Run, known: _Known) -> Iterator[str]:
+    policy = known.models.get(run.policy or "")
     if policy is None:
         yield "`policy`, the id of the model that is trained"
     elif policy.name is None and policy.architecture is None and policy.architecture_file is None:
         yield "the policy's `name` or `architecture`"
 
 
-def _lacking_split(report: Report, run: Run, models: _Models) -> Iterator[str]:
+def _lacking_split(run: Run, known: _Known) -> Iterator[str]:
     """Name the components and the total that are neither known nor known to be unknowable."""
-    figures = run_totals(report, run)
+    figures = known.totals[run.id]
     for component in COMPONENTS:
         figure: Figure = getattr(figures, component)
         entries = [entry for entry in run.ledger if entry.component == component]
-        if figure.value is None and not models.are_closed(entries):
+        if figure.value is None and not known.are_closed(entries):
             only_rules = component == "feedback" and _is_known_to_be_none(run, component)
             hint = "; where no model judges, write feedback_flops: 0" if only_rules else ""
             yield f"{component} FLOPs, as entries of the ledger or in `totals`{hint}"
@@ -132,41 +132,43 @@ def _is_known_to_be_none(run: Run, component: str) -> bool:
     return component == "feedback" and bool(run.feedback) and all(item.kind in _NO_MODEL for item in run.feedback)
 
 
-def _lacking_for_recomputable(report: Report) -> list[str]:
+def _lacking_for_recomputable(report: Report, known: _Known) -> list[str]:
     """Level 2: coefficients of every open model, and counts on every entry that has one; recomputation agrees."""
-    models = _Models(report)
     lacking = []
     for run in report.runs:
         for name, entry in _counted(run):
-            if models.are_closed([entry]) or models.is_no_compute(entry):
+            if known.is_no_compute(entry) or known.is_closed(entry):
                 continue
-            if is_left_to_accounting(entry, models.by_id):
+            missing = missing_for_recomputation(entry, known.models)
+            model = known.models.get(entry.model or "")
+            if missing and is_left_to_accounting(entry, known.models):
                 lacking.append(
                     f'coefficients of the model "{entry.model}": this version of race does not yet derive them from '
                     "its architecture, so state them"
                 )
                 continue
-            missing = missing_for_recomputation(entry, models.by_id)
             lacking += [f"{name}: {what}" for what in missing]
-            model = models.by_id.get(entry.model or "")
             if model is not None and model.coefficients is None and model.trained in (None, "none"):
                 lacking.append(f'for the model "{model.id}", if it is closed: its coefficients in `not_reported`')
-            elif not missing and not models.agrees(entry):
+            if not missing and not known.agrees(entry):
                 lacking.append(f"{name}: FLOPs that its counts give; the stated ones are by another method")
     return lacking
 
 
-def _lacking_for_replayable(report: Report) -> list[str]:
+def _lacking_for_replayable(report: Report, known: _Known) -> list[str]:  # noqa: ARG001 - one signature a level
     """Level 3: a trace whose sums are the ledger; this version cannot replay one."""
     lacking = [f"run {run.id}: a `trace`" for run in report.runs if run.trace is None]
     return lacking or ["a replay of the trace, which this version of race cannot do yet"]
 
 
-class _Models:
-    """The models of a report, and which of them are closed, by what `not_reported` says."""
+class _Known:
+    """What all levels ask of a report: its models, which of them are closed, its totals by run."""
 
     def __init__(self, report: Report) -> None:
-        self.by_id: dict[str, Model] = models_by_id(report)
+        self.models: dict[str, Model] = models_by_id(report)
+        self.totals: dict[str, RunTotals] = {
+            run.id: run_totals(run, self.models) for run in report.runs if _has_split(run)
+        }
         named = [plain for gap in report.not_reported for plain in resolve(report, gap.pointer)]
         self._closed = {
             model.id
@@ -177,21 +179,29 @@ class _Models:
             and is_covered(f"/models/{index}/coefficients", named)
         }
 
-    def are_closed(self, entries: list[LedgerEntry]) -> bool:
-        """Tell whether entries are unknown for no other reason than closed models.
+    def is_closed(self, entry: LedgerEntry) -> bool:
+        """Tell whether the FLOPs of an entry are unknown because its model is closed.
 
         A model is closed where its coefficients are named as not reported; one that this work trains never is: whoever
         trains a model knows its shape.
         """
-        closed = [entry.model in self._closed and entry.flops is None for entry in entries]
-        others = [entry for entry, is_closed in zip(entries, closed, strict=True) if not is_closed]
-        return any(closed) and all(self.is_no_compute(entry) for entry in others)
+        return entry.model in self._closed and entry.flops is None
+
+    def are_closed(self, entries: list[LedgerEntry]) -> bool:
+        """Tell whether entries are unknown for no other reason than closed models."""
+        others = [entry for entry in entries if not self.is_closed(entry)]
+        return len(others) < len(entries) and all(self.is_no_compute(entry) for entry in others)
 
     def is_no_compute(self, entry: LedgerEntry) -> bool:
         """Tell whether no model ran for an entry."""
-        return entry.model is None and entry_figure(entry, self.by_id).value == 0
+        return entry.model is None and entry_figure(entry, self.models).value == 0
 
     def agrees(self, entry: LedgerEntry) -> bool:
-        """Tell whether the FLOPs that an entry states are those that its counts give."""
-        computed = recompute(entry, self.by_id)
-        return entry.flops is None or (computed is not None and relative_difference(entry.flops, computed) <= ROUNDED)
+        """Tell whether FLOPs stated by another method than counts are those that the counts give.
+
+        Of method `counts`, flops-mismatch has said so.
+        """
+        if entry.flops is None or entry.method in (None, "counts"):
+            return True
+        computed = recompute(entry, self.models)
+        return computed is not None and relative_difference(entry.flops, computed) <= ROUNDED

@@ -92,6 +92,14 @@ def validate_file(
     return _validate_loaded(name, loaded, require_level)
 
 
+def validate_bytes(data: bytes, path: str) -> Result:
+    """Validate the content of a file; the path's suffix tells its language, else its first character."""
+    try:
+        return _validate_loaded(path, load_bytes(data, path))
+    except Unparsable as unparsable:
+        return Result(path=path, findings=(_finding(unparsable.fault, None),))
+
+
 def validate_value(value: Any, path: str = "<value>") -> Result:
     """Validate a document that is in memory, made of what `json.loads` gives.
 
@@ -102,11 +110,7 @@ def validate_value(value: Any, path: str = "<value>") -> Result:
     import json
 
     _refuse_other_than_json(value, "", 0)
-    try:
-        loaded = load_bytes(json.dumps(value, indent=2).encode("ascii"))
-    except Unparsable as unparsable:
-        return Result(path=path, findings=(_finding(unparsable.fault, None),))
-    return _validate_loaded(path, loaded)
+    return validate_bytes(json.dumps(value, indent=2).encode("ascii"), path)
 
 
 def _refuse_other_than_json(value: Any, pointer: str, depth: int) -> None:

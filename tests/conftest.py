@@ -48,11 +48,9 @@ def race(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, **options.pop("env", {})}
-        return subprocess.run(
-            [sys.executable, "-m", "race_report", *arguments],
-            **{"cwd": tmp_path, "capture_output": True, "text": True, "encoding": "utf-8", "check": False, **options},
-            env=environment,
-        )
+        options = {"cwd": tmp_path, "capture_output": True, "encoding": "utf-8", **options}
+        command = [sys.executable, "-m", "race_report", *arguments]
+        return subprocess.run(command, check=False, text=True, env=environment, **options)
 
     return run
 

@@ -53,9 +53,9 @@ def class_verdict(document: Any) -> Verdict:
 def _normalised(error: Any) -> tuple[str, str]:
     kind, value = error["type"], error["input"]
     pointer = "".join(f"/{escape_pointer(str(token))}" for token in error["loc"])
-    if kind == "string_pattern_mismatch" and error.get("ctx", {}).get("pattern") == "^x-" or "'^x-'" in error["msg"]:
+    if (kind == "string_pattern_mismatch" and error.get("ctx", {}).get("pattern") == "^x-") or "'^x-'" in error["msg"]:
         return ("not-yet-supported" if pointer == "/allocation_study" else "unknown-key"), pointer
-    subschema = {"enum": []} if kind == "literal_error" and pointer != "/race_version" else {}
+    subschema: dict[str, Any] = {"enum": []} if kind == "literal_error" and pointer != "/race_version" else {}
     if error["loc"] and error["loc"][-1] == "[key]":
         return "malformed-text", pointer.removesuffix("/[key]")
     if kind in _TYPES and not (kind == "literal_error" and isinstance(value, str)):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from race_report.flops import FORWARD, ModelCoefficients, PassCounts, Factors, default_factors, entry_flops
-from race_report.structure import view
 from race_report.accounting import models_by_id, recompute
+from race_report.flops import FORWARD, Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
+from race_report.structure import view
 
 COUNT = st.integers(0, 2**53)
 
@@ -33,7 +33,7 @@ def test_an_update_is_three_times_a_forward_where_all_is_trained(
 def test_flops_are_linear_in_counts_and_stay_integers(
     coefficients: ModelCoefficients, counts: PassCounts, times: int
 ) -> None:
-    more = PassCounts(*(times * count for count in counts))
+    more = PassCounts(*(times * int(count) for count in counts))
     once = entry_flops(coefficients, counts, FORWARD)
     assert isinstance(once, int)
     assert entry_flops(coefficients, more, FORWARD) == times * once

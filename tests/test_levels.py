@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from race_report.levels import Level
 from race_report.validation import validate_value
+
+if TYPE_CHECKING:
+    from race_report.levels import Level
 
 
 def level_of(document: dict[str, Any]) -> Level:

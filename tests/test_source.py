@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from race_report.source import MAX_BYTES, Loaded, load_bytes, read_file, within
 from race_report.parsed import MAX_DEPTH, Unparsable
+from race_report.source import MAX_BYTES, Loaded, load_bytes, read_file, within
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from race_report.finding import Finding
 from race_report.structure import EXPLAINERS, schema
-from race_report.validation import _validate_loaded, validate_value
-from race_report.source import load_bytes
+from race_report.validation import validate_bytes, validate_value
+
+if TYPE_CHECKING:
+    from race_report.finding import Finding
 
 
 def findings_of(value: Any) -> dict[str, Finding]:
@@ -18,7 +19,7 @@ def findings_of(value: Any) -> dict[str, Finding]:
 
 
 def yaml_findings(text: str) -> list[Finding]:
-    return list(_validate_loaded("a.yaml", load_bytes(text.encode(), "a.yaml")).findings)
+    return list(validate_bytes(text.encode(), "a.yaml").findings)
 
 
 MINIMAL = """\

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from race_report._resources import resource
-from race_report.accounting import COMPONENTS, Figure, run_gpu_hours, run_totals, trained_parameters
+from race_report.accounting import COMPONENTS, Figure, models_by_id, run_gpu_hours, run_totals, trained_parameters
 from race_report.pointer import is_covered, resolve
 from race_report.render.tex import UnprintableCharacter, escape, power_of_ten
 
@@ -136,7 +136,7 @@ def _label(report: Report, run: Run, *, alone: bool) -> str:
 def _summary_row(report: Report, index: int, label: str, notes: _Notes) -> list[str]:
     run = report.runs[index]
     here = f"/runs/{index}"
-    figures = run_totals(report, run)
+    figures = run_totals(run, models_by_id(report))
     position = next((at for at, model in enumerate(report.models) if model.id == run.policy), None)
     policy = report.models[position] if position is not None else None
     model = f"/models/{position}"
