@@ -109,7 +109,7 @@ def schema(output: str | None) -> None:
     Example:  race schema -o race-report.schema.json
     """
     from race_report._resources import read_text
-    from race_report.structure import VERSION
+    from race_report.standard import VERSION
 
     _write(read_text("schema", VERSION, "race-report.schema.json"), output, force=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from race_report.structure import schema
+from race_report.standard import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

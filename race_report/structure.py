@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from race_report._resources import read_text
 from race_report.parsed import Fault, escape_pointer
-from race_report.view import ViewFactory
+from race_report.slips import one_of, shorten, type_fault
+from race_report.standard import noun, schema, subschema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from race_report.parsed import Places
 
-VERSION: Final = "1.0"
-"""The version of the standard that this tool checks."""
-
 _NOT_YET: Final = {"allocation_study": "the allocation study comes with a later version of this tool"}
-
-_NOUNS: Final = {
-    "array": "a list",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "object": "an object with keys",
-    "string": "text",
-}
 
 _FORMS: Final = (
     ("^[A-Za-z]", "begin with a letter; then letters, digits, dot, dash and underscore"),
@@ -41,26 +28,8 @@ _FORMS: Final = (
 )
 """What to write, by the beginning of the pattern that a text does not match."""
 
-_POWERS: Final = {"K": 3, "k": 3, "M": 6, "B": 9, "T": 12}
-
-_SHORT: Final = 40
-"""Characters of a value that a message shows."""
-
 _FEW: Final = 3
 """Names that a message lists where any would do."""
-
-
-@functools.cache
-def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the standard."""
-    result: dict[str, Any] = json.loads(read_text("schema", VERSION, "race-report.schema.json"))
-    return result
-
-
-@functools.cache
-def view() -> ViewFactory:
-    """Give what views valid documents."""
-    return ViewFactory(schema())
 
 
 @functools.cache
@@ -68,22 +37,6 @@ def _validator() -> Any:
     import jsonschema_rs
 
     return jsonschema_rs.validator_for(schema(), validate_formats=True)
-
-
-def version_fault(value: dict[str, Any], places: Callable[[], Places]) -> Fault | None:
-    """Say what is wrong with `race_version`; an unquoted 1.10 is 1.1 to a parser and must not be taken for it."""
-    pointer = "/race_version"
-    version = value["race_version"]
-    if version == VERSION:
-        return None
-    if not isinstance(version, str):
-        fault = type_fault(pointer, version, ["string"], lambda: places().literal(pointer), {})
-        is_number = fault.rule == "text-as-number"
-        return fault if is_number else fault._replace(hint=f'write race_version: "{VERSION}"')
-    message = f'this tool knows version {VERSION} of the standard, not "{version}"'
-    looks_like_ours = re.fullmatch(r"v?\.?1(\.0)*", version.strip().lower()) is not None
-    hint = f'did you mean "{VERSION}"?' if looks_like_ours else "install the version of race-compute that knows it"
-    return Fault("unsupported-version", "/race_version", message, hint)
 
 
 class _Error(NamedTuple):
@@ -111,7 +64,7 @@ def structure_faults(document: Any, places: Callable[[], Places]) -> list[Fault]
             path=path,
             value=_at(document, path),
             details=error.kind.as_dict(),
-            subschema=_subschema(path),
+            subschema=subschema(path),
             document=document,
             places=places,
         )
@@ -127,103 +80,8 @@ def _at(document: Any, path: Sequence[str | int]) -> Any:
     return document
 
 
-def _subschema(path: Sequence[str | int]) -> dict[str, Any]:
-    """Give the part of the schema that describes the value at a path; empty where the path is free."""
-    node = schema()
-    for token in path:
-        node = node.get("items", {}) if isinstance(token, int) else node.get("properties", {}).get(token, {})
-        if "$ref" in node:
-            name = node["$ref"].rpartition("/")[2]
-            node = schema()["$defs"][name] | {"noun": _noun(name)}
-    return node
-
-
-def _noun(name: str) -> str:
-    words = re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
-    return f"an {words}" if words[0] in "aeio" else f"a {words}"
-
-
 def _owner(error: _Error) -> str:
     return str(error.subschema.get("noun", "a report"))
-
-
-def type_fault(
-    pointer: str, value: Any, types: Sequence[str], literal: Callable[[], str | None], subschema: dict[str, Any]
-) -> Fault:
-    """Say that a value is of the wrong type, and which of the usual slips it is.
-
-    Args:
-        pointer: where it stands.
-        value: the value.
-        types: JSON Schema's names of the types that are right.
-        literal: gives the value as it stands in the file, if it does.
-        subschema: what describes the value.
-
-    """
-    expected = " or ".join(_NOUNS[name] for name in types)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is None:
-        name = pointer.rpartition("/")[2]
-        message = f'"{name}" has no value; {expected} should stand here'
-        hint = f"write {_NOUNS[types[0]]}, or delete the key and name the gap in not_reported"
-        return Fault("empty-value", pointer, message, hint)
-    if isinstance(value, str) and ("number" in types or "integer" in types):
-        number = _number_in(value)
-        if number:
-            message = f'"{_short(value)}" is text, and {expected} should stand here'
-            return Fault("number-as-text", pointer, message, f"write {number}")
-    if is_number and "string" in types and "enum" not in subschema:
-        shown = _short(literal() or repr(value))
-        message = f"{shown} reads as a number, and text should stand here"
-        return Fault("text-as-number", pointer, message, f'quote it: "{shown}"')
-    if isinstance(value, float) and "integer" in types:
-        message = f"{_short(literal() or repr(value))} is no whole number, and a count should stand here"
-        return Fault("fractional-count", pointer, message, "write a whole number")
-    found = _NOUNS[_type_name(value)]
-    hint = _listed(subschema["enum"]) if "enum" in subschema else _type_hint(value, types)
-    return Fault("wrong-type", pointer, f"{found} stands here, and {expected} should", hint)
-
-
-def _type_name(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    kinds = ((str, "string"), (dict, "object"), (list, "array"), (int | float, "number"))
-    return next(name for kind, name in kinds if isinstance(value, kind))
-
-
-def _type_hint(value: Any, types: Sequence[str]) -> str:
-    if "array" in types:
-        return (
-            "put it in brackets: [...]"
-            if not isinstance(value, dict)
-            else "begin each element with a dash, or use [...]"
-        )
-    if "boolean" in types and str(value).lower() in ("yes", "no", "on", "off"):
-        return f"write {'true' if str(value).lower() in ('yes', 'on') else 'false'}: YAML 1.2 has no other words for it"
-    if "object" in types:
-        return "race schema shows the keys that belong here"
-    if isinstance(value, bool):
-        return "say how much or which, not whether"
-    return "race schema shows what belongs here"
-
-
-def _number_in(text: str) -> str:
-    """Give the number that a text was meant to be, as JSON writes it, or nothing."""
-    plain = re.sub(r"(?<=[0-9])[,_ '](?=[0-9]{3})", "", text.strip()).lstrip("+")
-    scaled = re.fullmatch(r"(-?[0-9]+(?:\.[0-9]+)?) ?([KkMBT])", plain)
-    if scaled is not None:
-        plain = f"{scaled[1]}e{_POWERS[scaled[2]]}"
-    plain = re.sub(r"\s*[x\u00d7*]\s*10\s*\^?\s*\{?", "e", plain).rstrip("}")
-    if re.fullmatch(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", plain) is None:
-        return ""
-    number = float(plain)
-    if number in (float("inf"), float("-inf")):
-        return ""
-    return str(int(plain)) if re.fullmatch(r"-?[0-9]+", plain) else plain if plain[0] != "." else f"0{plain}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:37]}..."
 
 
 def _closest(word: str, options: Sequence[str]) -> str | None:
@@ -244,12 +102,12 @@ def _unknown_key(error: _Error, key: str, pointer: str) -> Fault:
     if not error.path and key in _NOT_YET:
         return Fault("not-yet-supported", pointer, _NOT_YET[key], "leave it out for now, or keep it under an x- key")
     near = _closest(key, list(error.subschema["properties"]))
-    message = f'"{_short(key)}" is no key of {_owner(error)}'
+    message = f'"{shorten(key)}" is no key of {_owner(error)}'
     if key == "<<":
         return Fault("unknown-key", pointer, message, "YAML 1.2 has no merge keys: write the keys out")
     if near is not None:
         return Fault("unknown-key", pointer, message, f'did you mean "{near}"?')
-    owners = [_noun(name) for name, definition in schema()["$defs"].items() if key in definition.get("properties", {})]
+    owners = [noun(name) for name, definition in schema()["$defs"].items() if key in definition.get("properties", {})]
     if key in schema()["properties"]:
         owners.append("the report itself")
     if owners:
@@ -285,19 +143,15 @@ def _unknown_value(error: _Error) -> Iterator[Fault]:
         return  # the type is wrong, and that is said
     options = error.details.get("options") or [error.details["expected_value"]]
     name = next((token for token in reversed(error.path) if isinstance(token, str)), "this")
-    message = f'"{_short(error.value)}" is none of the words for {name}'
+    message = f'"{shorten(error.value)}" is none of the words for {name}'
     if name == "phase" and error.value in error.subschema["enum"]:
         message = f'"{error.value}" is no phase of {_at(error.document, error.path[:-1])["component"]}'
         hint = f"it is one of {_component_of(error.value)}: change phase or component"
         yield Fault("unknown-value", error.pointer, message, hint)
         return
     near = _closest(error.value, options)
-    hint = f'did you mean "{near}"?' if near else _listed(options)
+    hint = f'did you mean "{near}"?' if near else one_of(options)
     yield Fault("unknown-value", error.pointer, message, hint)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return f"it is one of: {', '.join(words)}"
 
 
 def _component_of(phase: str) -> str:
@@ -312,12 +166,12 @@ def _component_of(phase: str) -> str:
 
 def _malformed_text(error: _Error) -> Iterator[Fault]:
     value, subschema = error.value, error.subschema
-    message = f'"{_short(value)}" is not of the right form'
+    message = f'"{shorten(value)}" is not of the right form'
     hint = next((hint for start, hint in _FORMS if subschema.get("pattern", "").startswith(start)), "")
     if value == "":
         message, hint = "the text is empty", "write it, or delete the key"
     elif subschema.get("format") == "date-time":
-        message = f'"{_short(value)}" is no instant of the calendar with a time zone'
+        message = f'"{shorten(value)}" is no instant of the calendar with a time zone'
         hint = 'write it like "2026-12-01T12:00:00Z"'
     yield Fault("malformed-text", error.pointer, message, hint or f"write {subschema.get('description', '')}")
 
@@ -331,18 +185,18 @@ def _empty_key(error: _Error) -> Iterator[Fault]:
 
 
 def _too_small(error: _Error) -> Iterator[Fault]:
-    message = f"{_short(str(error.value))} should be at least {error.details['limit']:g}"
+    message = f"{shorten(str(error.value))} should be at least {error.details['limit']:g}"
     yield Fault("out-of-range", error.pointer, message, "counts and amounts are never negative, and some are never 0")
 
 
 def _not_positive(error: _Error) -> Iterator[Fault]:
-    message = f"{_short(str(error.value))} should be more than {error.details['limit']:g}"
+    message = f"{shorten(str(error.value))} should be more than {error.details['limit']:g}"
     yield Fault("out-of-range", error.pointer, message, "this amount is never 0; delete the key where it is not known")
 
 
 def _too_large(error: _Error) -> Iterator[Fault]:
     limit = error.details["limit"]
-    message = f"{_short(str(error.value))} should be at most {limit:g}"
+    message = f"{shorten(str(error.value))} should be at most {limit:g}"
     is_fraction = limit == 1
     hint = (
         "write a fraction, not a percentage" if is_fraction else "check the exponent, and the unit that the key names"

@@ -9,8 +9,10 @@ from race_report.finding import Exit, Finding, Severity
 from race_report.levels import Level, reached_level
 from race_report.parsed import MAX_DEPTH, Fault, Unparsable
 from race_report.rules import BY_CODE, BY_NAME, RULES
+from race_report.slips import version_fault
 from race_report.source import MAX_BYTES, STDIN, TOP, load_bytes, read_file, within
-from race_report.structure import VERSION, structure_faults, version_fault, view
+from race_report.standard import VERSION, view
+from race_report.structure import structure_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from race_report.document import Report
 from race_report.parsed import Places, escape_pointer
-from race_report.structure import structure_faults, type_fault
+from race_report.slips import type_fault
+from race_report.structure import structure_faults
 
 Verdict = set[tuple[str, str]]
 

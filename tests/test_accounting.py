@@ -4,7 +4,7 @@ from typing import Any
 
 from race_report.accounting import Figure, run_gpu_hours, totals, trained_parameters
 from race_report.rules import BY_CODE
-from race_report.structure import view
+from race_report.standard import view
 from race_report.validation import validate_value
 
 CLOSED_JUDGE = {"id": "judge", "role": "judge", "name": "closed", "trained": "none"}

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from race_report.render.latex import UnprintableCharacter, summary
-from race_report.structure import schema
+from race_report.standard import schema
 from race_report.validation import validate_value
 
 sys.path.insert(0, str(Path(__file__).parent))

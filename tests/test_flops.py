@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from race_report.accounting import models_by_id, recompute
 from race_report.flops import FORWARD, Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
-from race_report.structure import view
+from race_report.standard import view
 
 COUNT = st.integers(0, 2**53)
 

@@ -19,7 +19,7 @@ from race_report.render.tex import (
     escape,
     power_of_ten,
 )
-from race_report.structure import view
+from race_report.standard import view
 
 if TYPE_CHECKING:
     import subprocess

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from race_report.pointer import is_covered, resolve
-from race_report.structure import view
+from race_report.standard import view
 
 
 @pytest.mark.parametrize(

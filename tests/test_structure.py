@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from race_report.structure import EXPLAINERS, schema
+from race_report.standard import schema
+from race_report.structure import EXPLAINERS
 from race_report.validation import validate_bytes, validate_value
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from race_report.document import DocumentObject, Report
 from race_report.rules import RULES
-from race_report.structure import view
+from race_report.standard import view
 
 
 def assert_same(viewed: Any, validated: Any) -> None:
