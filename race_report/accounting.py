@@ -163,10 +163,14 @@ def _factors(entry: LedgerEntry, model: Model) -> Factors | None:
     return default_factors(entry.operation or "forward", model.trained)
 
 
-def entry_figure(entry: LedgerEntry, models: dict[str, Model]) -> Figure:
-    """Give an entry's FLOPs: as stated, else as its counts say, else 0 where no model ran, else unknown."""
+def entry_figure(entry: LedgerEntry, models: dict[str, Model], *, recomputed: bool = False) -> Figure:
+    """Give an entry's FLOPs: as stated, else as its counts say, else 0 where no model ran, else unknown.
+
+    With `recomputed`, what the counts say goes before what is stated, where the entry's method is counts.
+    """
     if entry.flops is not None:
-        return _figure(entry.flops, entry.basis)
+        by_counts = recompute(entry, models) if recomputed and entry.method in (None, "counts") else None
+        return _figure(entry.flops if by_counts is None else by_counts, entry.basis)
     if entry.model is not None:
         return _figure(recompute(entry, models), entry.basis)
     return _figure(0 if _ran_no_model(entry) else None, entry.basis)
@@ -201,9 +205,10 @@ def _sum(figures: list[Figure]) -> Figure:
     )
 
 
-def ledger_figure(run: Run, component: str, models: dict[str, Model]) -> Figure:
+def ledger_figure(run: Run, component: str, models: dict[str, Model], *, recomputed: bool = False) -> Figure:
     """Sum the entries of a component; where there is none, nothing is known."""
-    figures = [entry_figure(entry, models) for entry in run.ledger if entry.component == component]
+    entries = [entry for entry in run.ledger if entry.component == component]
+    figures = [entry_figure(entry, models, recomputed=recomputed) for entry in entries]
     return _sum(figures) if figures else Figure()
 
 

@@ -5,6 +5,7 @@ Imports stay within the commands: `race validate` on a JSON file must not wait f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Final
@@ -46,7 +47,7 @@ def race() -> None:
 @click.option("--require-level", type=click.IntRange(0, 3), help="Fail where a report does not reach this level.")
 @click.option("--werror", is_flag=True, help="Fail on warnings too.")
 @click.option("--hook", is_flag=True, help="As a pre-commit hook: skip files that are no reports; no file is fine.")
-@click.option("--max-bytes", type=click.IntRange(1), help="Largest file that is read. (16 MiB unless given)")
+@click.option("--max-bytes", type=click.IntRange(1, 2**40), help="Largest file that is read. (16 MiB unless given)")
 def validate(
     paths: tuple[str, ...],
     output_format: str,
@@ -77,15 +78,15 @@ def validate(
         validate_file(path, max_bytes=limit, skip_others=skip_others, require_level=require_level or 0)
         for path, skip_others in _files(paths, limit, hook=hook)
     ]
+    code = gravest([result.exit_code(werror=werror) for result in results])
     if not results and not hook:
         where = ", ".join(paths) or "the current folder"
-        message = f"no report in {where}: a report is a .json, .yaml or .yml file with a race_version"
-        raise click.UsageError(message)
-    code = gravest([result.exit_code(werror=werror) for result in results])
+        print_error(f"no report in {where}: a report is a .json, .yaml or .yml file with a race_version")
+        code = Exit.USAGE
     if output_format == "json":
-        click.echo(json_text(results, code))
-    else:
-        click.echo("\n".join(text_lines(results)))
+        print_text(json_text(results, code))
+    elif results or hook:
+        print_text("\n".join(text_lines(results)))
     sys.exit(code)
 
 
@@ -102,7 +103,8 @@ def _files(paths: Sequence[str], max_bytes: int, *, hook: bool) -> Iterator[tupl
 
 @race.command()
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write; standard output otherwise.")
-def schema(output: str | None) -> None:
+@click.option("--force", is_flag=True, help="Overwrite a file that is something else.")
+def schema(output: str | None, force: bool) -> None:  # noqa: FBT001
     """Print the JSON Schema of the standard.
 
     \b
@@ -111,7 +113,7 @@ def schema(output: str | None) -> None:
     from race_report._resources import read_text
     from race_report.standard import VERSION
 
-    _write(read_text("schema", VERSION, "race-report.schema.json"), output, force=True)
+    _write(read_text("schema", VERSION, "race-report.schema.json"), output, force=force, ours='{\n  "$schema"')
 
 
 @race.command()
@@ -134,9 +136,17 @@ def init(output: str | None, force: bool) -> None:  # noqa: FBT001
 @click.argument("reports", nargs=-1, required=True)
 @click.option("--to", type=click.Choice(["latex"]), required=True, help="What to make.")
 @click.option("--table", type=click.Choice(["summary"]), default="summary", show_default=True, help="Which table.")
-@click.option("--unicode", is_flag=True, help="For XeLaTeX and LuaLaTeX: leave letters of all scripts as they are.")
+@click.option("--unicode", is_flag=True, help="For XeLaTeX and LuaLaTeX, with a font that has the letters.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write; standard output otherwise.")
-def render(reports: tuple[str, ...], to: str, table: str, unicode: bool, output: str | None) -> None:  # noqa: ARG001, FBT001
+@click.option("--force", is_flag=True, help="Overwrite a file that race render did not make.")
+def render(
+    reports: tuple[str, ...],
+    to: str,  # noqa: ARG001 - one choice so far
+    table: str,  # noqa: ARG001 - one choice so far
+    unicode: bool,  # noqa: FBT001
+    output: str | None,
+    force: bool,  # noqa: FBT001
+) -> None:
     """Make a table of one or more valid reports.
 
     The LaTeX table is a tabular to \\input in a float of your own; it needs the package booktabs.
@@ -145,57 +155,58 @@ def render(reports: tuple[str, ...], to: str, table: str, unicode: bool, output:
     Example:  race render report.yaml --to latex -o table.tex
     """
     from race_report.output import text_lines
-    from race_report.render.latex import UnprintableCharacter, summary
+    from race_report.render.latex import MADE_BY, UnprintableCharacter, summary
     from race_report.validation import gravest, validate_file
 
     results = [validate_file(path) for path in reports]
     code = gravest([result.exit_code() for result in results])
     if code != Exit.CLEAN:
-        click.echo("\n".join(text_lines([result for result in results if result.errors])), err=True)
-        click.echo("nothing was rendered: mend the errors first", err=True)
+        print_error("\n".join(text_lines([result for result in results if result.errors])))
+        print_error("nothing was rendered: mend the errors first")
         sys.exit(code)
     try:
         text = summary([result.view for result in results if result.view is not None], unicode=unicode)
     except UnprintableCharacter as error:
-        click.echo(f"race render: {error}", err=True)
+        print_error(f"race render: {error}")
         sys.exit(Exit.FINDINGS)
-    _write(text, output, force=True)
+    _write(text, output, force=force, ours=MADE_BY)
 
 
-def _write(text: str, output: str | None, *, force: bool) -> None:
-    """Write to a file, whole or not at all; or to standard output."""
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    if os.path.exists(output) and not force:
-        message = f"{output} exists; overwrite it with --force"
-        raise click.UsageError(message)
+def print_text(text: str, end: str = "\n") -> None:
+    """Print to standard output. A reader who has gone is no error: `race validate | head`."""
     try:
+        click.echo(text + end, nl=False)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print_error(f"race: cannot write to standard output: {(error.strerror or str(error)).lower()}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.UNREADABLE)
+
+
+def print_error(text: str) -> None:
+    """Print to standard error, if anybody can be told."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
+
+
+def _write(text: str, output: str | None, *, force: bool, ours: str = "") -> None:
+    """Write to a file, whole or not at all; or to standard output.
+
+    A file that is there is overwritten only if it begins with `ours`, or by force.
+    """
+    if output is None:
+        print_text(text, end="")
+        return
+    try:
+        if os.path.isfile(output) and not force:
+            with open(output, encoding="utf-8", errors="replace") as file:
+                if not ours or file.read(len(ours)) != ours:
+                    message = f"{output} is there already; overwrite it with --force"
+                    raise click.UsageError(message)
         is_replaceable = not os.path.exists(output) or os.path.isfile(output)  # /dev/stdout is not
         with click.open_file(output, "wb", atomic=is_replaceable) as file:
             file.write(text.encode("utf-8"))
     except OSError as error:
-        click.echo(f"race: cannot write {output}: {(error.strerror or str(error)).lower()}", err=True)
+        print_error(f"race: cannot write {output}: {(error.strerror or str(error)).lower()}")
         sys.exit(Exit.UNREADABLE)
-
-
-def main() -> None:
-    """Run the command; end in a documented exit code and never in a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    try:
-        race(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output has gone, which is its right: `race validate | head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(Exit.CLEAN)
-    except Exception as error:
-        click.echo(f"race: internal error, please report it: {type(error).__name__}: {error}", err=True)
-        if os.environ.get("RACE_DEBUG"):
-            raise
-        sys.exit(Exit.INTERNAL)

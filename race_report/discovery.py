@@ -16,10 +16,14 @@ _OTHER_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "venv", "site-
 def reports_below(folder: str, max_bytes: int) -> list[str]:
     """Give the JSON and YAML files below a folder that hold the mark of a report, in order of their paths.
 
-    A file that cannot be opened is given too, so that its reader hears of it; pipes and devices are not opened.
+    A file or folder that cannot be opened is given too, so that its reader hears of it; pipes are not opened.
     """
-    found = []
-    for here, folders, files in os.walk(folder):
+    found: list[str] = []
+
+    def hear_of(error: OSError) -> None:
+        found.append(str(error.filename))
+
+    for here, folders, files in os.walk(folder, onerror=hear_of):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _OTHER_FOLDERS)
         for name in sorted(files):
             path = os.path.normpath(os.path.join(here, name))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from race_report.parsed import (
     MAX_DEPTH,
+    MAX_FAULTS,
     Fault,
     Parsed,
     Place,
@@ -36,7 +37,7 @@ _NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
 _MENDS: Final[dict[str, str]] = {
     "True": "write true",
     "False": "write false",
-    "None": "leave the key out, or write null where null is allowed",
+    "None": "leave the key out, and name the gap in not_reported",
     "#": "JSON has no comments: delete it, or name the file .yaml",
     "/": "JSON has no comments: delete it, or name the file .yaml",
     "'": 'write strings in double quotes: "..."',
@@ -109,7 +110,7 @@ class _Parser:
             child = Place(place, key, (start, self.at))
             if earlier is not None:
                 first = self.places.span(earlier.key_start, earlier.key_end)
-                self.faults.append(duplicate_key(key, child.pointer, self.places.span(start, self.at), first))
+                self.note(duplicate_key(key, child.pointer, self.places.span(start, self.at), first))
             self.skip_space()
             if self.text[self.at : self.at + 1] != ":":
                 raise self.unexpected(f'a colon should follow the key "{key}"', "put a colon between key and value")
@@ -158,7 +159,7 @@ class _Parser:
             return literal[1:-1]
         result: str = json.loads(literal)
         if has_lone_surrogate(result):
-            self.faults.append(lone_surrogate(place.pointer, self.places.span(start, self.at)))
+            self.note(lone_surrogate(literal, place.pointer, self.places.span(start, self.at)))
             return f"\ufffd{start}"
         return result
 
@@ -173,7 +174,8 @@ class _Parser:
         self.at = end
         if character == "\\":
             message = f"{self.text[end : end + 2]} is no escape of JSON"
-            hint = "write a backslash as \\\\"
+            is_unicode = self.text[end + 1 : end + 2] == "u"
+            hint = "\\u needs four hexadecimal digits" if is_unicode else "write a backslash as \\\\"
         elif character in ("", "\n", "\r"):
             message, hint = "this text is not closed on its line", 'put a closing " at its end; write a new line as \\n'
         else:
@@ -195,7 +197,7 @@ class _Parser:
             return _WORDS[word]
         if word.lstrip("+-").lower() in _NOT_FINITE:
             self.at = start + len(word)
-            self.faults.append(not_finite(word, place.pointer, self.places.span(start, self.at)))
+            self.note(not_finite(word, place.pointer, self.places.span(start, self.at)))
             return None
         raise self.unexpected("a value should stand here", length=len(word) or 1)
 
@@ -204,9 +206,13 @@ class _Parser:
         result = float(literal)
         if math.isinf(result):
             here = self.places.span(self.at - len(literal), self.at)
-            self.faults.append(number_overflow(literal, place.pointer, here))
+            self.note(number_overflow(literal, place.pointer, here))
             return None
         return int(literal) if whole else result
+
+    def note(self, fault: Fault) -> None:
+        if len(self.faults) < MAX_FAULTS:
+            self.faults.append(fault)
 
     def fault(self, rule: str, message: str, hint: str, length: int = 1) -> Fault:
         end = min(len(self.text), self.at + length)
@@ -224,7 +230,10 @@ class _Parser:
         found = self.text[self.at : self.at + length]
         if not hint:
             hint = _MENDS.get(found, "") or _MENDS.get(found[0], "")
-        if not hint and found[0] in "+.0123456789-":
+        if not hint and not found[0].isascii() and (found[0].isspace() or not found[0].isprintable()):
+            found = f"U+{ord(found[0]):04X}"
+            hint = "this character does not show: replace it with a plain space, or delete it"
+        elif not hint and found[0] in "+.0123456789-":
             hint = "write numbers as 12, 0.5 or 1.2e21: no leading zero or plus, no bare point, no separators"
         elif not hint and (found[0].isalpha() or found[0] == "_"):
             hint = "put names and text in double quotes"

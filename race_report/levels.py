@@ -11,13 +11,14 @@ from race_report.accounting import (
     RunTotals,
     entry_figure,
     is_left_to_accounting,
+    ledger_figure,
     missing_for_recomputation,
     models_by_id,
     recompute,
     run_totals,
 )
 from race_report.flops import ROUNDED, relative_difference
-from race_report.pointer import is_covered, resolve
+from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ class Level:
 def reached_level(report: Report, *, has_errors: bool) -> Level:
     """Decide the level of a structurally valid report; levels above 0 need a report without errors."""
     known = _Known(report)
-    lacking: list[str] = ["a report without errors"] if has_errors else []
+    lacking: list[str] = ["the errors above mended"] if has_errors else []
     number = 0
     for step in (_lacking_for_declared, _lacking_for_recomputable, _lacking_for_replayable):
         lacking += step(report, known)
@@ -72,23 +73,23 @@ def _counted(run: Run) -> Iterator[tuple[str, LedgerEntry]]:
     components = COMPONENTS if _has_split(run) else ("preparation",)
     for index, entry in enumerate(run.ledger):
         if entry.component in components:
-            yield f"run {run.id}, ledger entry {index} ({entry.component})", entry
+            yield f"/runs/{run.id}/ledger/{index} ({entry.component})", entry
 
 
 def _lacking_for_declared(report: Report, known: _Known) -> list[str]:
     """Level 1: policy, total, split, method and basis of each, hardware."""
     lacking = []
     for run in report.runs:
-        where = f"run {run.id}"
+        where = f"/runs/{run.id}"
         if _has_split(run):
             lacking += [f"{where}: {what}" for what in _lacking_policy(run, known)]
             lacking += [f"{where}: {what}" for what in _lacking_split(run, known)]
         elif not any(_counted(run)):
             lacking.append(f"{where}: ledger entries of component preparation")
         for name, entry in _counted(run):
-            if entry.flops and entry.method is None:
+            if entry.flops is not None and entry.method is None:
                 lacking.append(f"{name}: `method`")
-            if (entry.flops or entry.tokens) and entry.basis is None:
+            if (entry.flops is not None or entry.tokens is not None) and entry.basis is None:
                 lacking.append(f"{name}: `basis`")
         if not any(pool.accelerator and pool.count for pool in run.hardware):
             lacking.append(f"{where}: `hardware` with accelerator and count")
@@ -97,8 +98,10 @@ def _lacking_for_declared(report: Report, known: _Known) -> list[str]:
 
 def _lacking_policy(run: Run, known: _Known) -> Iterator[str]:
     policy = known.models.get(run.policy or "")
-    if policy is None:
+    if run.policy is None:
         yield "`policy`, the id of the model that is trained"
+    elif policy is None:
+        yield f'the policy "{run.policy}" under `models`, which has {", ".join(known.models)}'
     elif policy.name is None and policy.architecture is None and policy.architecture_file is None:
         yield "the policy's `name` or `architecture`"
 
@@ -110,11 +113,9 @@ def _lacking_split(run: Run, known: _Known) -> Iterator[str]:
         figure: Figure = getattr(figures, component)
         entries = [entry for entry in run.ledger if entry.component == component]
         if figure.value is None and not known.are_closed(entries):
-            only_rules = component == "feedback" and _is_known_to_be_none(run, component)
-            hint = "; where no model judges, write feedback_flops: 0" if only_rules else ""
-            yield f"{component} FLOPs, as entries of the ledger or in `totals`{hint}"
-        elif figure.value == 0 and not entries and not _is_known_to_be_none(run, component):
-            yield f"a ledger entry that says why the {component} FLOPs are 0"
+            yield f"{component} FLOPs, as entries of the ledger or in `totals`{_hint(run, component, known, entries)}"
+        elif figure.value == 0 and not _is_none(run, component, entries):
+            yield f"{component} FLOPs; 0 are stated, and nothing says how a run can do without"
         elif figure.value and not any(entry.flops or entry.tokens for entry in entries):
             yield f"a ledger entry that says how the {component} FLOPs were come by"
     if figures.total.value is None:
@@ -125,17 +126,35 @@ def _lacking_split(run: Run, known: _Known) -> Iterator[str]:
             yield f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
 
 
-def _is_known_to_be_none(run: Run, component: str) -> bool:
-    """Tell whether the report says by other means that a component has no FLOPs."""
+def _hint(run: Run, component: str, known: _Known, entries: list[LedgerEntry]) -> str:
+    """Say what would make a component known."""
+    if component == "feedback" and not entries and _is_none(run, component, entries):
+        return "; where no model judges, write feedback_flops: 0"
+    for entry in entries:
+        if entry.model is not None and entry.flops is None:
+            return f"; its entries lack {' and '.join(missing_for_recomputation(entry, known.models))}"
+    return ""
+
+
+def _is_none(run: Run, component: str, entries: list[LedgerEntry]) -> bool:
+    """Tell whether the report says how a component can have no FLOPs; learning always has some."""
     if component == "search":
         return run.rollouts is not None and run.rollouts.generated == 0
-    return component == "feedback" and bool(run.feedback) and all(item.kind in _NO_MODEL for item in run.feedback)
+    if component == "learning":
+        return False
+    judges = [item.kind for item in run.feedback]
+    return any(entry.model is None for entry in entries) or (bool(judges) and _NO_MODEL.issuperset(judges))
 
 
 def _lacking_for_recomputable(report: Report, known: _Known) -> list[str]:
     """Level 2: coefficients of every open model, and counts on every entry that has one; recomputation agrees."""
     lacking = []
     for run in report.runs:
+        lacking += [
+            f"/runs/{run.id}: {component} FLOPs from entries; the figure in `totals` follows from none"
+            for component in COMPONENTS
+            if known.is_stated_only(run, component)
+        ]
         for name, entry in _counted(run):
             if known.is_no_compute(entry) or known.is_closed(entry):
                 continue
@@ -157,7 +176,7 @@ def _lacking_for_recomputable(report: Report, known: _Known) -> list[str]:
 
 def _lacking_for_replayable(report: Report, known: _Known) -> list[str]:  # noqa: ARG001 - one signature a level
     """Level 3: a trace whose sums are the ledger; this version cannot replay one."""
-    lacking = [f"run {run.id}: a `trace`" for run in report.runs if run.trace is None]
+    lacking = [f"/runs/{run.id}: a `trace`" for run in report.runs if run.trace is None]
     return lacking or ["a replay of the trace, which this version of race cannot do yet"]
 
 
@@ -169,15 +188,23 @@ class _Known:
         self.totals: dict[str, RunTotals] = {
             run.id: run_totals(run, self.models) for run in report.runs if _has_split(run)
         }
-        named = [plain for gap in report.not_reported for plain in resolve(report, gap.pointer)]
+        gaps = Pointed(report, [(gap.pointer, gap) for gap in report.not_reported])
+        trained = {run.policy for run in report.runs}
         self._closed = {
             model.id
             for index, model in enumerate(report.models)
             if model.coefficients is None
             and model.architecture is None
             and model.trained in (None, "none")
-            and is_covered(f"/models/{index}/coefficients", named)
+            and model.id not in trained
+            and gaps.covering(f"/models/{index}/coefficients")
         }
+
+    def is_stated_only(self, run: Run, component: str) -> bool:
+        """Tell whether a figure of `totals` has entries beside it, of which nothing is known."""
+        stated = getattr(run.totals, f"{component}_flops") if run.totals is not None else None
+        is_entered = any(entry.component == component for entry in run.ledger)
+        return bool(stated) and is_entered and ledger_figure(run, component, self.models).value is None
 
     def is_closed(self, entry: LedgerEntry) -> bool:
         """Tell whether the FLOPs of an entry are unknown because its model is closed.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,8 +13,22 @@ if TYPE_CHECKING:
     from race_report.validation import Result
 
 
+_LONGEST_POINTER: Final = 200
+
+_UNSHOWN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+"""Characters that end a line, drive a terminal or turn its text around."""
+
+
 def text_lines(results: Sequence[Result]) -> Iterator[str]:
-    """Give what a person reads: findings, then a word on each file, then a sum."""
+    """Give what a person reads: findings, then a word on each file, then a sum.
+
+    Whatever stands in a file or its name, a finding stays one line and a terminal shows it as it is.
+    """
+    for line in _text_lines(results):
+        yield _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+
+
+def _text_lines(results: Sequence[Result]) -> Iterator[str]:
     for result in results:
         for finding in result.findings:
             yield from _finding_lines(result.path, finding)
@@ -23,7 +38,7 @@ def text_lines(results: Sequence[Result]) -> Iterator[str]:
 
 def _finding_lines(path: str, finding: Finding) -> Iterator[str]:
     place = f"{path}:{finding.span.line}:{finding.span.column}"
-    pointer = f" ({finding.pointer})" if finding.pointer else ""
+    pointer = f" ({finding.pointer[:_LONGEST_POINTER]})" if finding.pointer else ""
     yield f"{place}: {finding.severity} {finding.code} {finding.name}: {finding.message}{pointer}"
     if finding.hint:
         yield f"    mend: {finding.hint}"
@@ -78,7 +93,7 @@ def json_text(results: Sequence[Result], exit_code: int) -> str:
 def _file(result: Result) -> dict[str, Any]:
     level = result.level
     return {
-        "path": result.path,
+        "path": result.path.encode("utf-8", "backslashreplace").decode("utf-8"),  # a name may be no text
         "skipped": result.skipped or None,
         "level": None if level is None else level.number,
         "lower_bound": None if level is None else level.is_lower_bound,

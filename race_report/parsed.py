@@ -18,6 +18,12 @@ _LONGEST_POINTER: Final = 1000
 _SHOWN_DIGITS: Final = 24
 """Above so many characters, a number is not shown in full."""
 
+_PROPERTIES: Final = re.compile(r"(?:[&!]\S*\s+)+")
+"""The anchor and the tag before a value in YAML."""
+
+MAX_FAULTS: Final = 1000
+"""Faults of one file after which no more are looked for."""
+
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
@@ -55,7 +61,7 @@ class Place:
     would cost a hostile file's reader the product of its depth and its length.
     """
 
-    __slots__ = ("children", "end", "key_end", "key_start", "parent", "start", "token")
+    __slots__ = ("anchored", "children", "end", "key_end", "key_start", "parent", "start", "token")
 
     def __init__(self, parent: Place | None = None, token: str = "", key: tuple[int, int] = (-1, -1)) -> None:
         """Make a place whose extent is still to be found."""
@@ -64,6 +70,7 @@ class Place:
         self.key_start, self.key_end = key
         self.start = self.end = 0
         self.children: dict[str, Place] = {}
+        self.anchored: Place | None = None  # where the value of an alias is written
         if parent is not None:
             parent.children[token] = self
 
@@ -117,10 +124,11 @@ class Places:
         return self.span(place.key_start, place.key_end) if is_own and place.key_start >= 0 else self.of_value(pointer)
 
     def literal(self, pointer: str) -> str | None:
-        """Give a value as it stands in the text; None where it is not written there but comes from an alias."""
+        """Give a value as it is written, without its anchor and tag; None where the text does not have it."""
         place, is_own = self._find(pointer)
-        literal = self.text[place.start : place.end]
-        return literal if is_own and literal and not literal.startswith("*") else None
+        place = place.anchored or place
+        literal = _PROPERTIES.sub("", self.text[place.start : place.end])
+        return literal if is_own and literal else None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,6 +148,9 @@ def escape_pointer(token: str) -> str:
     return token.replace("~", "~0").replace("/", "~1")
 
 
+_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
 def has_lone_surrogate(text: str) -> bool:
     """Tell whether a string holds half of a surrogate pair, which no UTF-8 file can store."""
     return any("\ud800" <= character <= "\udfff" for character in text)
@@ -156,12 +167,13 @@ def duplicate_key(key: str, pointer: str, here: Span, first: Span) -> Fault:
     )
 
 
-def lone_surrogate(pointer: str, here: Span) -> Fault:
+def lone_surrogate(literal: str, pointer: str, here: Span) -> Fault:
     """Say that a string has an escape that stands for no character."""
+    escape = next(iter(_SURROGATE_ESCAPE.findall(literal)), "this text")
     return Fault(
         "lone-surrogate",
         pointer,
-        "this text holds half of a surrogate pair, which is no character",
+        f"{escape} is half of a surrogate pair, which is no character",
         "write the character itself, or both halves as \\uXXXX\\uXXXX",
         here,
     )
@@ -173,7 +185,7 @@ def number_overflow(literal: str, pointer: str, here: Span, *, quotable: bool = 
     hint = "FLOPs and other amounts stay far below 1e308: check the exponent"
     if quotable:
         hint += f'; if this is text, such as a revision, quote it: "{shown}"'
-    return Fault("number-overflow", pointer, f"{shown} is larger than any number that can be stored", hint, here)
+    return Fault("number-overflow", pointer, f"{shown} is beyond any number that can be stored", hint, here)
 
 
 def not_finite(literal: str, pointer: str, here: Span) -> Fault:

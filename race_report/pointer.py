@@ -6,38 +6,67 @@ begins with a letter. Findings carry plain pointers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from race_report.parsed import escape_pointer
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+T = TypeVar("T")
 
-def resolve(root: object, pointer: str) -> list[str]:
-    """Give the plain pointers that a pointer stands for, into a report that may lack the value at its end.
 
-    An element that does not exist (an index beyond the array, an `id` that none has) resolves to nothing.
+class _Node(Generic[T]):
+    """The pointers of a set that begin alike."""
+
+    __slots__ = ("children", "said")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node[T]] = {}
+        self.said: list[T] = []
+
+
+class Pointed(Generic[T]):
+    """What is said of places in a report, by the pointers of a report.
+
+    A tree of the pointers' tokens: to look a place up costs a few steps for each of its own tokens, however many
+    pointers there are and however many places a `*` stands for.
     """
-    found: list[tuple[Any, str]] = [(root, "")]
-    for token in pointer.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
-        found = [step for value, plain in found for step in _step(value, plain, key)]
-    return [plain for _, plain in found]
+
+    def __init__(self, root: object, said: Iterable[tuple[str, T]]) -> None:
+        """Take pairs of a pointer and what is said of it, for a report."""
+        self._report = root
+        self._root: _Node[T] = _Node()
+        for pointer, what in said:
+            node = self._root
+            for token in _tokens(pointer):
+                node = node.children.setdefault(token, _Node())
+            node.said.append(what)
+
+    def at(self, pointer: str) -> list[T]:
+        """Give what is said of a place itself, by a plain pointer to it."""
+        return [what for node in self._levels(pointer)[-1] for what in node.said]
+
+    def covering(self, pointer: str) -> list[T]:
+        """Give what is said of a place and of all that it lies in, the outermost first."""
+        return [what for nodes in self._levels(pointer) for node in nodes for what in node.said]
+
+    def _levels(self, pointer: str) -> list[list[_Node[T]]]:
+        """Walk report and tree together: for each token the nodes that match so far."""
+        value: Any = self._report
+        levels = [[self._root]]
+        for token in _tokens(pointer):
+            is_element = isinstance(value, tuple)
+            value = _child(value, token)
+            names = {token, "*", getattr(value, "id", token)} if is_element else {token}
+            levels.append([node.children[name] for node in levels[-1] for name in names if name in node.children])
+        return levels
 
 
-def _step(value: Any, plain: str, key: str) -> Iterator[tuple[Any, str]]:
+def _tokens(pointer: str) -> Iterator[str]:
+    return (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+
+
+def _child(value: Any, token: str) -> Any:
+    """Give the value below another, or None where there is none."""
     if isinstance(value, tuple):
-        for index, element in enumerate(value):
-            if key in ("*", str(index), getattr(element, "id", None)):
-                yield element, f"{plain}/{index}"
-    elif isinstance(value, dict):
-        yield value.get(key), f"{plain}/{escape_pointer(key)}"
-    else:
-        attribute = None if key.startswith("_") else getattr(value, key, None)
-        yield None if callable(attribute) else attribute, f"{plain}/{escape_pointer(key)}"
-
-
-def is_covered(pointer: str, covering: Iterable[str]) -> bool:
-    """Tell whether a plain pointer is one of these or lies below one."""
-    return any(pointer == above or pointer.startswith(f"{above}/") for above in covering)
+        return value[int(token)] if token.isdecimal() and int(token) < len(value) else None
+    return value.get(token) if isinstance(value, dict) else getattr(value, token, None)

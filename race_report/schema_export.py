@@ -23,6 +23,13 @@ class _Generator(GenerateJsonSchema):
         """Leave defaults out: absent is absent, and no reader should fill a value in."""
         return self.generate_inner(schema["schema"])
 
+    def dict_schema(self, schema: Any) -> dict[str, Any]:
+        """Close a map whose keys have a form."""
+        result = super().dict_schema(schema)
+        if "patternProperties" in result:
+            result["additionalProperties"] = False
+        return result
+
     def model_schema(self, schema: Any) -> dict[str, Any]:
         """Close every object but for `x-` keys, and write which keys need each other."""
         result = super().model_schema(schema)

@@ -74,7 +74,7 @@ def _value(field: dict[str, Any]) -> str:  # noqa: PLR0911 - one answer a kind
     if kind == "array":
         return f"list of {_value(field['items'])}"
     if kind == "object":
-        return f"object of {_value(field['additionalProperties'])}"
+        return f"object of {' or '.join(map(_value, field['patternProperties'].values()))}"
     if kind in ("integer", "number"):
         return _number(field, "count" if kind == "integer" and field["minimum"] >= 0 else kind)
     if kind == "boolean":

@@ -22,7 +22,8 @@ _NOUNS: Final = {
     "string": "text",
 }
 
-_POWERS: Final = {"K": 3, "k": 3, "M": 6, "B": 9, "T": 12}
+_POWERS: Final = {"K": 3, "k": 3, "M": 6, "B": 9, "G": 9, "T": 12, "P": 15, "E": 18}
+"""Powers of ten that stand behind a number in prose: 1.5B parameters, 989 TFLOPS."""
 
 _SHORT: Final = 40
 """Characters of a value that a message shows."""
@@ -36,8 +37,8 @@ def version_fault(value: dict[str, Any], places: Callable[[], Places]) -> Fault 
         return None
     if not isinstance(version, str):
         fault = type_fault(pointer, version, ["string"], lambda: places().literal(pointer), {})
-        is_number = fault.rule == "text-as-number"
-        return fault if is_number else fault._replace(hint=f'write race_version: "{VERSION}"')
+        is_other_number = fault.rule == "text-as-number" and version != float(VERSION)
+        return fault if is_other_number else fault._replace(hint=f'write race_version: "{VERSION}"')
     message = f'this tool knows version {VERSION} of the standard, not "{version}"'
     looks_like_ours = re.fullmatch(r"v?\.?1(\.0)*", version.strip().lower()) is not None
     hint = f'did you mean "{VERSION}"?' if looks_like_ours else "install the version of race-compute that knows it"
@@ -62,7 +63,7 @@ def type_fault(
     if value is None:
         name = pointer.rpartition("/")[2]
         message = f'"{name}" has no value; {expected} should stand here'
-        hint = f"write {_NOUNS[types[0]]}, or delete the key and name the gap in not_reported"
+        hint = one_of(subschema["enum"]) if "enum" in subschema else f"write {expected}"
         return Fault("empty-value", pointer, message, hint)
     if isinstance(value, str) and ("number" in types or "integer" in types):
         number = _number_in(value)
@@ -72,7 +73,9 @@ def type_fault(
     if is_number and "string" in types and "enum" not in subschema:
         shown = shorten(literal() or repr(value))
         message = f"{shown} reads as a number, and text should stand here"
-        return Fault("text-as-number", pointer, message, f'quote it: "{shown}"')
+        is_instant = subschema.get("format") == "date-time"
+        hint = 'write it like "2026-12-01T12:00:00Z"' if is_instant else f'quote it: "{shown}"'
+        return Fault("text-as-number", pointer, message, hint)
     if isinstance(value, float) and "integer" in types:
         message = f"{shorten(literal() or repr(value))} is no whole number, and a count should stand here"
         return Fault("fractional-count", pointer, message, "write a whole number")
@@ -90,11 +93,7 @@ def _type_name(value: Any) -> str:
 
 def _type_hint(value: Any, types: Sequence[str]) -> str:
     if "array" in types:
-        return (
-            "put it in brackets: [...]"
-            if not isinstance(value, dict)
-            else "begin each element with a dash, or use [...]"
-        )
+        return "put it in a list: [...]"
     if "boolean" in types and str(value).lower() in ("yes", "no", "on", "off"):
         return f"write {'true' if str(value).lower() in ('yes', 'on') else 'false'}: YAML 1.2 has no other words for it"
     if "object" in types:
@@ -105,18 +104,20 @@ def _type_hint(value: Any, types: Sequence[str]) -> str:
 
 
 def _number_in(text: str) -> str:
-    """Give the number that a text was meant to be, as JSON writes it, or nothing."""
+    """Say how JSON writes the number that a text was meant to be; nothing where it is none."""
     plain = re.sub(r"(?<=[0-9])[,_ '](?=[0-9]{3})", "", text.strip()).lstrip("+")
-    scaled = re.fullmatch(r"(-?[0-9]+(?:\.[0-9]+)?) ?([KkMBT])", plain)
-    if scaled is not None:
-        plain = f"{scaled[1]}e{_POWERS[scaled[2]]}"
     plain = re.sub(r"\s*[x\u00d7*]\s*10\s*\^?\s*\{?", "e", plain).rstrip("}")
-    if re.fullmatch(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", plain) is None:
+    match = re.fullmatch(r"(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([-+]?[0-9]+))?\s*([A-Za-z%$/ -]*)", plain)
+    if match is None or len(plain) > _SHORT:
         return ""
-    number = float(plain)
-    if number in (float("inf"), float("-inf")):
-        return ""
-    return str(int(plain)) if re.fullmatch(r"-?[0-9]+", plain) else plain if plain[0] != "." else f"0{plain}"
+    digits, exponent, unit = match[1], int(match[2] or 0), match[3].strip()
+    digits = f"0{digits}" if digits[0] == "." else digits
+    if unit == "%":
+        return f"{float(digits) / 100:g}, a fraction"
+    if unit in _POWERS or re.fullmatch("[KMGTPE]FLOPS?(?:/s)?", unit, re.IGNORECASE):
+        exponent, unit = exponent + _POWERS[unit[0]], ""
+    number = f"{digits}e{exponent}" if exponent else digits
+    return f"{number}; the key names the unit" if unit else number
 
 
 def shorten(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 from race_report.parsed import MAX_DEPTH, SURE_DIGITS, Fault, Parsed, Places, Span, Unparsable
 
@@ -68,10 +68,14 @@ def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes:
     """
     try:
         if path == STDIN:
-            data = sys.stdin.buffer.read(max_bytes + 1)
-        else:
-            with open(path, "rb") as file:
-                data = file.read(max_bytes + 1)
+            if sys.stdin is None:
+                raise Unparsable(Fault("unreadable-file", "", "standard input is closed", "name a file", TOP))
+            return _read(sys.stdin.buffer, max_bytes + 1)
+        with open(path, "rb") as file:
+            return _read(file, max_bytes + 1)
+    except IsADirectoryError as error:
+        hint = "name the reports in it"
+        raise Unparsable(Fault("unreadable-file", "", "this is a folder and no file", hint, TOP)) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "check the path and your permission to read it"
@@ -80,7 +84,15 @@ def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes:
         raise Unparsable(
             Fault("unreadable-file", "", f"cannot read this file: {error}", "check the path", TOP)
         ) from error
-    return data
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    """Read up to a size in pieces: asked for all at once, memory would be set aside for all of it."""
+    pieces = []
+    while size > 0 and (piece := file.read(min(size, MAX_BYTES + 1))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
 
 
 def within(data: bytes, max_bytes: int) -> bytes:
@@ -92,7 +104,7 @@ def within(data: bytes, max_bytes: int) -> bytes:
     """
     if len(data) > max_bytes:
         message = f"the file is larger than {_show_size(max_bytes)}; a report is a few thousand bytes"
-        hint = "is it the right file? If so, allow more with --max-bytes"
+        hint = "is it the right file? race validate --max-bytes allows more"
         raise Unparsable(Fault("file-too-large", "", message, hint, TOP))
     return data
 
@@ -106,7 +118,7 @@ def load_bytes(data: bytes, name: str = STDIN) -> Loaded:
     """
     notes = []
     if data.startswith(_BOM):
-        data = data[len(_BOM) :]
+        data = data[len(_BOM) :].removeprefix(_BOM)
         message = "the file begins with a byte order mark, which is read over"
         notes.append(Fault("byte-order-mark", "", message, "save it as UTF-8 without BOM", TOP))
     text = _decode(data)

@@ -44,4 +44,6 @@ def subschema(path: Sequence[str | int]) -> dict[str, Any]:
 def noun(name: str) -> str:
     """Give the name of a class as a message says it: `LedgerEntry` is a ledger entry."""
     words = re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
+    if words.endswith("s") or words.startswith("other"):
+        return words
     return f"an {words}" if words[0] in "aeio" else f"a {words}"

@@ -4,18 +4,44 @@ from __future__ import annotations
 
 import functools
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from race_report.parsed import Fault, escape_pointer
+from race_report.numbers import show_number
+from race_report.parsed import MAX_FAULTS, Fault, escape_pointer
 from race_report.slips import one_of, shorten, type_fault
 from race_report.standard import noun, schema, subschema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from race_report.parsed import Places
+from race_report.parsed import Places
 
 _NOT_YET: Final = {"allocation_study": "the allocation study comes with a later version of this tool"}
+
+_SYNONYMS: Final = {
+    "actor": "policy",
+    "critic": "value",
+    "generation": "decode",
+    "generate": "decode",
+    "inference": "search",
+    "llm_judge": "judge",
+    "lora": "adapter",
+    "orm": "outcome_reward_model",
+    "peft": "adapter",
+    "prm": "process_reward_model",
+    "qlora": "adapter",
+    "ref": "reference",
+    "reward": "feedback",
+    "rm": "reward_model",
+    "rollout": "search",
+    "rollouts": "search",
+    "scoring": "old_logprobs",
+    "train": "update",
+    "training": "learning",
+    "verifier": "rule",
+}
+"""Words of the field, and the standard's word for the same."""
 
 _FORMS: Final = (
     ("^[A-Za-z]", "begin with a letter; then letters, digits, dot, dash and underscore"),
@@ -57,7 +83,7 @@ def structure_faults(document: Any, places: Callable[[], Places]) -> list[Fault]
     Of a value of the wrong type nothing else is said: -0.5 is no count, whatever its sign.
     """
     faults: dict[str, Fault] = {}
-    for error in _validator().iter_errors(document):
+    for error in islice(_validator().iter_errors(document), MAX_FAULTS):
         path: list[str | int] = list(error.instance_path)
         context = _Error(
             pointer="".join(f"/{escape_pointer(str(token))}" for token in path),
@@ -101,20 +127,27 @@ def _unknown_keys(error: _Error) -> Iterator[Fault]:
 def _unknown_key(error: _Error, key: str, pointer: str) -> Fault:
     if not error.path and key in _NOT_YET:
         return Fault("not-yet-supported", pointer, _NOT_YET[key], "leave it out for now, or keep it under an x- key")
-    near = _closest(key, list(error.subschema["properties"]))
+    if "properties" not in error.subschema:
+        return Fault("malformed-text", pointer, "a key is blank", "write the name it stands for")
     message = f'"{shorten(key)}" is no key of {_owner(error)}'
+    return Fault("unknown-key", pointer, message, _mend_of_key(error, key))
+
+
+def _mend_of_key(error: _Error, key: str) -> str:
+    """Say what an unknown key was most likely meant to be."""
+    if key.lower().startswith("x-") and len(key) > len("x-"):
+        return f'did you mean "x-{shorten(key[2:])}"?'
     if key == "<<":
-        return Fault("unknown-key", pointer, message, "YAML 1.2 has no merge keys: write the keys out")
+        return "YAML 1.2 has no merge keys: write the keys out"
+    near = _closest(key, list(error.subschema["properties"]))
     if near is not None:
-        return Fault("unknown-key", pointer, message, f'did you mean "{near}"?')
+        return f'did you mean "{near}"?'
     owners = [noun(name) for name, definition in schema()["$defs"].items() if key in definition.get("properties", {})]
     if key in schema()["properties"]:
         owners.append("the report itself")
     if owners:
-        return Fault("unknown-key", pointer, message, f"it is a key of {' and of '.join(owners[:_FEW])}: move it there")
-    return Fault(
-        "unknown-key", pointer, message, f'race schema shows the keys; one of your own begins with x-: "x-{key}"'
-    )
+        return f"it is a key of {' and of '.join(owners[:_FEW])}: move it there"
+    return f'race schema shows the keys; a key of your own begins with x-: "x-{shorten(key)}"'
 
 
 def _missing_key(error: _Error) -> Iterator[Fault]:
@@ -135,7 +168,11 @@ def _wrong_type(error: _Error) -> Iterator[Fault]:
     def literal() -> str | None:
         return error.places().literal(error.pointer)
 
-    yield type_fault(error.pointer, error.value, error.details["types"], literal, error.subschema)
+    fault = type_fault(error.pointer, error.value, error.details["types"], literal, error.subschema)
+    is_required = bool(error.path) and error.path[-1] in subschema(error.path[:-1]).get("required", ())
+    if fault.rule == "empty-value" and not is_required:
+        fault = fault._replace(hint=f"{fault.hint}; or delete the key, and name the gap in not_reported")
+    yield fault
 
 
 def _unknown_value(error: _Error) -> Iterator[Fault]:
@@ -150,6 +187,8 @@ def _unknown_value(error: _Error) -> Iterator[Fault]:
         yield Fault("unknown-value", error.pointer, message, hint)
         return
     near = _closest(error.value, options)
+    if near is None and _SYNONYMS.get(error.value.lower()) in options:
+        near = _SYNONYMS[error.value.lower()]
     hint = f'did you mean "{near}"?' if near else one_of(options)
     yield Fault("unknown-value", error.pointer, message, hint)
 
@@ -168,35 +207,39 @@ def _malformed_text(error: _Error) -> Iterator[Fault]:
     value, subschema = error.value, error.subschema
     message = f'"{shorten(value)}" is not of the right form'
     hint = next((hint for start, hint in _FORMS if subschema.get("pattern", "").startswith(start)), "")
-    if value == "":
-        message, hint = "the text is empty", "write it, or delete the key"
+    if not value.strip():
+        message, hint = "the text is empty", f"write it: {error.subschema.get('description', '')}"
     elif subschema.get("format") == "date-time":
-        message = f'"{shorten(value)}" is no instant of the calendar with a time zone'
+        message = f'"{shorten(value)}" {_what_is_no_instant(value, subschema["pattern"])}'
         hint = 'write it like "2026-12-01T12:00:00Z"'
     yield Fault("malformed-text", error.pointer, message, hint or f"write {subschema.get('description', '')}")
+
+
+def _what_is_no_instant(value: str, pattern: str) -> str:
+    if re.search(pattern, value):
+        return "is no day of the calendar"
+    return "has no time zone" if re.search(pattern, f"{value}Z") else "is no instant"
 
 
 def _empty_list(error: _Error) -> Iterator[Fault]:
     yield Fault("empty-list", error.pointer, "the list is empty", "add an element")
 
 
-def _empty_key(error: _Error) -> Iterator[Fault]:
-    yield Fault("malformed-text", f"{error.pointer}/", "a key is empty", "write the name it stands for")
-
-
 def _too_small(error: _Error) -> Iterator[Fault]:
-    message = f"{shorten(str(error.value))} should be at least {error.details['limit']:g}"
-    yield Fault("out-of-range", error.pointer, message, "counts and amounts are never negative, and some are never 0")
+    limit = error.details["limit"]
+    message = f"{shorten(str(error.value))} is too small: it should be at least {limit:g}"
+    hint = "it is never 0; if it is not known, delete the key" if limit else "counts and amounts are never negative"
+    yield Fault("out-of-range", error.pointer, message, hint)
 
 
 def _not_positive(error: _Error) -> Iterator[Fault]:
-    message = f"{shorten(str(error.value))} should be more than {error.details['limit']:g}"
-    yield Fault("out-of-range", error.pointer, message, "this amount is never 0; delete the key where it is not known")
+    message = f"{shorten(str(error.value))} is too small: it should be more than {error.details['limit']:g}"
+    yield Fault("out-of-range", error.pointer, message, "it is never 0; if it is not known, delete the key")
 
 
 def _too_large(error: _Error) -> Iterator[Fault]:
     limit = error.details["limit"]
-    message = f"{shorten(str(error.value))} should be at most {limit:g}"
+    message = f"{shorten(str(error.value))} is too large: it should be at most {show_number(limit)}"
     is_fraction = limit == 1
     hint = (
         "write a fraction, not a percentage" if is_fraction else "check the exponent, and the unit that the key names"
@@ -212,10 +255,8 @@ EXPLAINERS: Final[dict[str, Callable[[_Error], Iterator[Fault]]]] = {
     "format": _malformed_text,
     "maximum": _too_large,
     "minItems": _empty_list,
-    "minLength": _malformed_text,
     "minimum": _too_small,
     "pattern": _malformed_text,
-    "propertyNames": _empty_key,
     "required": _missing_key,
     "type": _wrong_type,
 }

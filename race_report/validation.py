@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from race_report.finding import Exit, Finding, Severity
 from race_report.levels import Level, reached_level
-from race_report.parsed import MAX_DEPTH, Fault, Unparsable
+from race_report.parsed import MAX_DEPTH, MAX_FAULTS, Fault, Unparsable
 from race_report.rules import BY_CODE, BY_NAME, RULES
 from race_report.slips import version_fault
 from race_report.source import MAX_BYTES, STDIN, TOP, load_bytes, read_file, within
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 MARK: Final = "race_version"
 """The key that marks a report."""
 
-_MARKS: Final = tuple(MARK.encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
+_MARK_AS_KEY: Final = re.compile(rb"(?:^|[{,])[ \t]*[\"']?" + MARK.encode() + rb"[\"']?[ \t]*:", re.MULTILINE)
+_OTHER_MARKS: Final = tuple(MARK.encode(f"utf-{encoding}") for encoding in ("16-le", "16-be", "32-le", "32-be"))
 _KEY_RULES: Final = frozenset({"unknown-key", "duplicate-key", "not-yet-supported"})
 """Rules whose findings are about a key and stand there."""
 
-_VALUE_LOST: Final = frozenset({"not-finite", "number-overflow", "lone-surrogate"})
+_VALUE_LOST: Final = frozenset({"not-finite", "number-overflow", "lone-surrogate", "unsupported-yaml"})
 """Rules of reading after which nothing can be said of the value."""
 
 
@@ -134,8 +136,10 @@ def _refuse_other_than_json(value: Any, pointer: str, depth: int) -> None:
 
 
 def has_mark(data: bytes) -> bool:
-    """Tell whether bytes hold the mark of a report, without parsing them."""
-    return any(mark in data for mark in _MARKS)
+    """Tell whether bytes hold the mark of a report as a key, without parsing them; in a wrong encoding, at all."""
+    if MARK.encode() in data:
+        return _MARK_AS_KEY.search(data) is not None
+    return any(mark in data for mark in _OTHER_MARKS)
 
 
 def _is_marked(value: Any) -> bool:
@@ -151,8 +155,7 @@ def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0) -> Resul
     view_of_it = None
     level = None
     if not _is_marked(value):
-        hint = f'a report begins with {MARK}: "{VERSION}"; race init writes one to start from'
-        faults.append(Fault("not-a-report", "", f"this is no RACE report: it has no {MARK}", hint, TOP))
+        faults.append(_not_a_report(value))
     elif (wrong_version := version_fault(value, places)) is not None:
         faults.append(wrong_version)
     elif structural := structure_faults(value, places):
@@ -160,20 +163,43 @@ def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0) -> Resul
         faults += [fault for fault in structural if fault.pointer not in explained]
     else:
         view_of_it = view()(value)
+        is_well_formed = not any(_severity(fault) is Severity.ERROR for fault in faults)
         faults += check_rules(view_of_it)
-        has_errors = any(BY_NAME[fault.rule].severity is Severity.ERROR for fault in faults)
-        level = reached_level(view_of_it, has_errors=has_errors)
+        if is_well_formed:
+            has_errors = any(_severity(fault) is Severity.ERROR for fault in faults)
+            level = reached_level(view_of_it, has_errors=has_errors)
+    if len(faults) >= MAX_FAULTS:
+        faults.append(Fault("too-many-findings", "", f"after {MAX_FAULTS:,} findings no more are looked for", "", TOP))
     if require_level and (level is None or level.number < require_level):
         faults.append(_level_fault(level, require_level))
     findings = _findings(faults, places)
     return Result(path=path, findings=findings, level=level, document=value, view=view_of_it)
 
 
+def _severity(fault: Fault) -> Severity:
+    return BY_NAME[fault.rule].severity
+
+
+def _not_a_report(value: Any) -> Fault:
+    alike = [key for key in value if _letters(key) == _letters(MARK)] if isinstance(value, dict) else []
+    hint = f'a report begins with {MARK}: "{VERSION}"; race init writes one to start from'
+    if alike:
+        hint = f'did you mean {MARK}, for "{alike[0]}"?'
+    return Fault("not-a-report", "", f"this is no RACE report: it has no {MARK}", hint, TOP)
+
+
+def _letters(key: str) -> str:
+    return "".join(filter(str.isalpha, key)).lower()
+
+
 def _level_fault(level: Level | None, required: int) -> Fault:
     if level is None:
         reached, hint = "none is", "mend the other errors first"
     else:
-        reached, hint = f"level {level.number} is", f"level {level.number + 1} lacks {'; '.join(level.lacking)}"
+        reached, hint = (
+            f"level {level.number} is",
+            f"add what level {level.number + 1} lacks, as listed",
+        )
     return Fault("level-not-reached", "", f"level {required} was required, and {reached} reached", hint, TOP)
 
 

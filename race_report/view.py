@@ -61,7 +61,7 @@ class ViewFactory:
         if schema.get("type") == "integer":
             return int  # 5.0 is an integer to JSON Schema
         if schema.get("type") == "object":
-            of_value = self._maker(schema.get("additionalProperties", {}))
+            of_value = next(map(self._maker, schema["patternProperties"].values()))
             return of_value and (lambda values: {key: of_value(value) for key, value in values.items()})
         return None
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import yaml
 
 from race_report.parsed import (
     MAX_DEPTH,
+    MAX_FAULTS,
     SURE_DIGITS,
     Fault,
     Parsed,
@@ -32,6 +33,8 @@ from race_report.parsed import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from race_report.parsed import Span
 
 MAX_ALIAS_NODES: Final = 100_000
 """Nodes that aliases may stand for in one document, as the standard says."""
@@ -74,6 +77,15 @@ def parse(text: str) -> Parsed:
     return Parsed(value=value, places=places, faults=composer.faults)
 
 
+class _Anchored(NamedTuple):
+    """What an alias stands for."""
+
+    value: Any
+    place: Place
+    nodes: int
+    height: int
+
+
 class _Composer:
     """Builds values from the parser's events, one document, aliases within a budget."""
 
@@ -82,9 +94,10 @@ class _Composer:
         self.places = places
         self.faults: list[Fault] = []
         self.events: Iterator[Any] = yaml.parse(text, Loader=_PARSER)
-        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.anchors: dict[str, _Anchored] = {}
         self.nodes = 0
         self.alias_nodes = 0
+        self.deepest = 0
 
     def document(self) -> Any:
         """Read the one document of the text."""
@@ -95,7 +108,10 @@ class _Composer:
         if event.version == (1, 1):
             message, hint = "the file declares YAML 1.1; a report is YAML 1.2", "delete the %YAML line"
             raise self.refusal("unsupported-yaml", self.places.root, message, hint, event)
-        value = self.node(next(self.events), self.places.root, 0)
+        first: Any = next(self.events)
+        value = self.node(first, self.places.root, 0)
+        if value is None and not self.faults:
+            raise self.refusal("empty-file", self.places.root, "the file is empty", "start one with: race init", first)
         next(self.events)
         event = next(self.events)
         if not isinstance(event, yaml.StreamEndEvent):
@@ -107,10 +123,12 @@ class _Composer:
         """Read one node, whose first event was taken."""
         self.nodes += 1
         before = self.nodes
+        self.deepest = max(self.deepest, depth)
         place.start, place.end = event.start_mark.index, event.end_mark.index
         if isinstance(event, yaml.AliasEvent):
-            return self.alias(event, place)
+            return self.alias(event, place, depth)
         self.check_tag(event, place)
+        around, self.deepest = self.deepest, depth
         if isinstance(event, yaml.ScalarEvent):
             place.end = place.start + len(self.text[place.start : place.end].rstrip())
             value = self.scalar(event, place)
@@ -121,23 +139,35 @@ class _Composer:
         else:
             value = self.sequence(event, place, depth + 1)
         if event.anchor:
-            self.anchors[event.anchor] = (value, self.nodes - before + 1)
+            self.anchors[event.anchor] = _Anchored(value, place, self.nodes - before + 1, self.deepest - depth)
+        self.deepest = max(self.deepest, around)
         return value
 
     def mapping(self, event: Any, place: Place, depth: int) -> dict[str, Any]:
         """Read a mapping; of a key that stands twice the last value is kept and a fault is noted."""
         result: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            key = self.key(event, place)
-            earlier = place.children.get(key)
-            child = Place(place, key, (event.start_mark.index, event.end_mark.index))
-            if earlier is not None:
-                first = self.places.span(earlier.key_start, earlier.key_end)
-                self.faults.append(duplicate_key(key, child.pointer, self.span(event), first))
-            result[key] = self.node(next(self.events), child, depth)
+            child = self.key(event, place)
+            result[child.token] = self.node(next(self.events), child, depth)
             place.end = child.end
         self.close(event, place)
         return result
+
+    def key(self, event: Any, place: Place) -> Place:
+        """Read a key of a mapping and give the place of its value."""
+        if not isinstance(event, yaml.ScalarEvent):
+            message, hint = "a key must be a plain word here", "a key cannot be an alias, a list or a mapping"
+            raise self.refusal("unsupported-yaml", place, message, hint, event)
+        here = self.span(event)
+        earlier = place.children.get(event.value)
+        child = Place(place, event.value, (event.start_mark.index, event.end_mark.index))  # type: ignore[union-attr]
+        if earlier is not None:
+            first = self.places.span(earlier.key_start, earlier.key_end)
+            self.note(duplicate_key(event.value, child.pointer, here, first))
+        is_plain = event.implicit[0] and event.value
+        if is_plain and not isinstance(_resolve(event.value), str):
+            self.note(_key_fault(event.value, child.pointer, here))
+        return child
 
     def sequence(self, event: Any, place: Place, depth: int) -> list[Any]:
         """Read a sequence."""
@@ -154,32 +184,27 @@ class _Composer:
         if event.end_mark.index > event.start_mark.index:
             place.end = event.end_mark.index
 
-    def key(self, event: Any, place: Place) -> str:
-        """Read a key, which JSON allows to be text only."""
-        if not isinstance(event, yaml.ScalarEvent):
-            message, hint = "a key must be a plain word here", "a key cannot be an alias, a list or a mapping"
-            raise self.refusal("unsupported-yaml", place, message, hint, event)
-        plain = event.implicit[0] and not event.value.isspace() and event.value != ""
-        if plain and not isinstance(_resolve(event.value), str):
-            message = f"the key {event.value} is no text in YAML"
-            self.faults.append(
-                Fault("unsupported-yaml", place.pointer, message, f'quote it: "{event.value}"', self.span(event))
-            )
-        return str(event.value)
+    def note(self, fault: Fault) -> None:
+        if len(self.faults) < MAX_FAULTS:
+            self.faults.append(fault)
 
-    def alias(self, event: Any, place: Place) -> Any:
+    def alias(self, event: Any, place: Place, depth: int) -> Any:
         """Give the value that an alias stands for."""
         if event.anchor not in self.anchors:
             message = f"the alias *{event.anchor} stands for nothing"
             hint = f"put the anchor &{event.anchor} before it, outside of the value it is in"
             raise self.refusal("unsupported-yaml", place, message, hint, event)
-        value, nodes = self.anchors[event.anchor]
-        self.nodes += nodes - 1
-        self.alias_nodes += nodes
+        anchored = self.anchors[event.anchor]
+        place.anchored, place.children = anchored.place, anchored.place.children
+        self.nodes += anchored.nodes - 1
+        self.alias_nodes += anchored.nodes
+        self.deepest = max(self.deepest, depth + anchored.height)
+        if depth + anchored.height >= MAX_DEPTH:
+            raise Unparsable(nested_too_deeply(place.pointer, self.span(event)))
         if self.alias_nodes > MAX_ALIAS_NODES:
             message = f"the aliases of this file stand for more than {MAX_ALIAS_NODES:,} values"
             raise self.refusal("too-many-aliases", place, message, "write the values out, or leave them out", event)
-        return value
+        return anchored.value
 
     def scalar(self, event: Any, place: Place) -> Any:
         """Give the value of a scalar, with a fault where the standard refuses it."""
@@ -191,7 +216,7 @@ class _Composer:
             value = event.value if kind is str else _resolve(event.value)
             if type(value) is not kind and not (kind is float and type(value) is int):
                 message, hint = f"{event.value!r} is not what its tag says", "delete the tag"
-                self.faults.append(Fault("unsupported-yaml", place.pointer, message, hint, here))
+                self.note(Fault("unsupported-yaml", place.pointer, message, hint, here))
                 return None
         if isinstance(value, str) and has_lone_surrogate(value):  # only the parser in Python lets these pass
             raise Unparsable(_surrogate_fault(place.pointer, event.start_mark.index, self.places))
@@ -202,7 +227,7 @@ class _Composer:
                 if is_word
                 else number_overflow(event.value, place.pointer, here, quotable=True)
             )
-            self.faults.append(fault)
+            self.note(fault)
             return None
         return value
 
@@ -211,7 +236,9 @@ class _Composer:
         tag = event.tag
         if not tag or tag == "!":
             return
-        kinds = _SCALAR_TAGS if isinstance(event, yaml.ScalarEvent) else {"map": dict, "seq": list}
+        kinds = set(_SCALAR_TAGS)
+        if not isinstance(event, yaml.ScalarEvent):
+            kinds = {"map"} if isinstance(event, yaml.MappingStartEvent) else {"seq"}
         if tag.removeprefix(_CORE_TAG) not in kinds:
             message = f"the tag {tag.replace(_CORE_TAG, '!!')} has no meaning in a report"
             raise self.refusal("unsupported-yaml", place, message, "delete the tag", event)
@@ -238,6 +265,14 @@ def _resolve(text: str) -> Any:
     return math.nan if _NOT_FINITE.match(text) else text
 
 
+def _key_fault(key: str, pointer: str, here: Span) -> Fault:
+    """Say that a key is no text; three digits are most often the rest of a number with separators."""
+    hint = f'quote it: "{key}"'
+    if re.fullmatch("[0-9]{3}", key):
+        hint = "is it part of a number with separators? Write numbers without them: 1543714304"
+    return Fault("unsupported-yaml", pointer, f"the key {key} is no text in YAML", hint, here)
+
+
 def _forbidden_character(character: str, places: Places, offset: int) -> Fault:
     code = f"U+{ord(character):04X}"
     if character in "\x85\u2028\u2029":
@@ -253,23 +288,31 @@ def _surrogate_fault(pointer: str, offset: int, places: Places) -> Fault:
     """Say that YAML writes a character beyond U+FFFF as one escape, where JSON writes two."""
     match = _SURROGATE.search(places.text, offset)
     if match is None:
-        return lone_surrogate(pointer, places.span(offset, offset + 1))
+        return lone_surrogate("", pointer, places.span(offset, offset + 1))
     here = places.span(*match.span())
     if match[2] is None:
-        return lone_surrogate(pointer, here)
+        return lone_surrogate(match[0], pointer, here)
     character = json.loads(f'"{match[0]}"')
     message = f"{match[0]} is how JSON writes a character; YAML has no surrogate pairs"
     return Fault("lone-surrogate", pointer, message, f"write {character} itself, or \\U{ord(character):08X}", here)
 
 
+_BEGUN_BEFORE: Final = ("could not find expected ':'", "found unexpected end of stream")
+"""Problems whose cause stands where the context began."""
+
+_HIDDEN_SPACE: Final = re.compile("[\u00a0\u2000-\u200b\u202f\u3000\ufeff]")
+
 _MENDS: Final = (
     ("cannot start any token", "quote the text that begins with this character"),
-    ("mapping values are not allowed", "quote text that holds a colon and a space, and check the indentation"),
-    ("could not find expected ':'", "put a colon and a space behind the key, and check the indentation"),
+    (
+        "mapping values are not allowed",
+        "quote text that holds a colon and a space; on the line before, is a space missing behind a colon?",
+    ),
+    ("could not find expected ':'", "put a colon and a space behind this key, and check the indentation"),
     ("did not find expected key", "check the indentation, and that every quote and bracket is closed"),
     ("did not find expected ',' or", "put a comma between the items; close every bracket"),
     ("did not find expected '-' indicator", "indent the items of a list alike, each with a dash"),
-    ("found unexpected end of stream", "close the quote"),
+    ("found unexpected end of stream", "close this quote"),
     ("did not find expected node content", "write the value that is missing, or quote the text"),
     ("unknown escape character", "in double quotes write a backslash as \\\\, or use single quotes"),
 )
@@ -277,14 +320,25 @@ _MENDS: Final = (
 
 def _syntax_fault(error: yaml.MarkedYAMLError, places: Places) -> Fault:
     """Say where the text stops being YAML, and how that is mended most often."""
-    mark = error.problem_mark or error.context_mark
-    offset = min(mark.index, len(places.text)) if mark is not None else 0
-    here = places.span(offset, min(offset + 1, len(places.text)))
     problem = error.problem or "this is not YAML"
+    mark = error.problem_mark or error.context_mark
+    if error.context_mark is not None and any(words in problem for words in _BEGUN_BEFORE):
+        mark = error.context_mark
+    text = places.text
+    offset = min(mark.index, len(text)) if mark is not None else 0
+    here = places.span(offset, min(offset + 1, len(text)))
     if "Unicode character escape" in problem:
         return _surrogate_fault("", max(0, offset - 2), places)
-    if places.text[offset : offset + 1] == "\t":
+    if "maximum nesting depth" in problem:
+        return nested_too_deeply("", here)
+    if text[offset : offset + 1] == "\t":
         return Fault("invalid-syntax", "", "a tab may not indent YAML", "indent with spaces", here)
-    hint = next((hint for words, hint in _MENDS if words in problem), "check indentation, quotes and brackets")
     context = f" {error.context}" if error.context else ""
+    hint = next((hint for words, hint in _MENDS if words in problem), "check indentation, quotes and brackets")
+    line_before = max(0, text.rfind("\n", 0, max(0, text.rfind("\n", 0, offset))))
+    line_end = text.find("\n", offset)
+    hidden = _HIDDEN_SPACE.search(text, line_before, line_end if line_end >= 0 else len(text))
+    if hidden is not None:
+        line = places.span(*hidden.span()).line
+        hint = f"replace the character U+{ord(hidden[0]):04X} on line {line}, which looks like a space, by one"
     return Fault("invalid-syntax", "", f"{problem}{context}", hint, here)

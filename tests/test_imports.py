@@ -40,7 +40,7 @@ def test_importing_the_command_loads_nothing_heavy(root: Path) -> None:
 
 def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
     modules = modules_after(
-        "import race_report.cli; race_report.cli.main()", "validate", "worked-example.json", cwd=documents
+        "from race_report.__main__ import main; main()", "validate", "worked-example.json", cwd=documents
     )
     assert "race_report.levels" in modules
     assert not modules & HEAVY
@@ -49,7 +49,7 @@ def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
 
 def test_findings_in_json_load_nothing_heavy_either(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"race_version": "1.0", "modles": NaN}', "utf-8")
-    modules = modules_after("import race_report.cli; race_report.cli.main()", "validate", "a.json", cwd=tmp_path)
+    modules = modules_after("from race_report.__main__ import main; main()", "validate", "a.json", cwd=tmp_path)
     assert "race_report.json_text" in modules
     assert not modules & HEAVY
 

@@ -48,7 +48,7 @@ DECLARED: dict[str, Any] = {
 def test_the_worked_example_is_recomputable(example: dict[str, Any]) -> None:
     level = level_of(example)
     assert (level.number, level.name, level.is_lower_bound) == (2, "Recomputable", False)
-    assert level.lacking == ("run main: a `trace`",)
+    assert level.lacking == ("/runs/main: a `trace`",)
 
 
 def test_level_three_is_refused_with_a_word(example: dict[str, Any]) -> None:
@@ -84,8 +84,8 @@ def test_an_own_estimate_is_enough_for_level_one() -> None:
     level = level_of(DECLARED)
     assert level.number == 1
     assert level.lacking == (
-        "run main, ledger entry 0 (search): a model and its counts",
-        "run main, ledger entry 1 (learning): a model and its counts",
+        "/runs/main/ledger/0 (search): a model and its counts",
+        "/runs/main/ledger/1 (learning): a model and its counts",
     )
 
 
@@ -96,8 +96,8 @@ def test_method_and_basis_of_each_figure_are_needed() -> None:
     level = level_of(document)
     assert level.number == 0
     assert level.lacking == (
-        "run main, ledger entry 0 (search): `method`",
-        "run main, ledger entry 0 (search): `basis`",
+        "/runs/main/ledger/0 (search): `method`",
+        "/runs/main/ledger/0 (search): `basis`",
     )
 
 
@@ -105,7 +105,7 @@ def test_an_error_keeps_a_report_at_level_zero(example: dict[str, Any]) -> None:
     run_of(example)["ledger"][0]["flops"] *= 2
     level = level_of(example)
     assert level.number == 0
-    assert level.lacking == ("a report without errors",)
+    assert level.lacking == ("the errors above mended",)
 
 
 def closed_judge(document: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def test_a_run_of_preparation_needs_no_split_but_is_held_to_its_entries(example:
     entry["flops"] = 1
     assert level_of(alone).number == 1
     run["ledger"] = []
-    assert level_of(alone).lacking == ("run warm: ledger entries of component preparation",)
+    assert level_of(alone).lacking == ("/runs/warm: ledger entries of component preparation",)
 
 
 def test_entries_of_evaluation_are_held_to_nothing(example: dict[str, Any]) -> None:
@@ -173,19 +173,58 @@ def test_a_zero_needs_a_reason(example: dict[str, Any]) -> None:
     run["totals"] = dict.fromkeys(run["totals"], 0)
     level = level_of(example)
     assert level.number == 0
-    assert len([line for line in level.lacking if "are 0" in line]) == 3
+    assert len([line for line in level.lacking if "0 are stated" in line]) == 3
     run["feedback"] = [{"id": "math", "kind": "rule"}]
     run["rollouts"] = {"generated": 0}
-    assert [line for line in level_of(example).lacking if "are 0" in line] == [
-        "run main: a ledger entry that says why the learning FLOPs are 0"
+    assert [line for line in level_of(example).lacking if "0 are stated" in line] == [
+        "/runs/main: learning FLOPs; 0 are stated, and nothing says how a run can do without"
     ]
+
+
+def test_zeros_in_the_ledger_need_a_reason_too(example: dict[str, Any]) -> None:
+    run = run_of(example)
+    run["feedback"] = [{"id": "math", "kind": "rule"}]
+    del run["totals"]
+    run["ledger"] = [{"component": name, "flops": 0} for name in ("search", "learning", "feedback")]
+    level = level_of(example)
+    assert level.number == 0
+    assert len([line for line in level.lacking if "0 are stated" in line]) == 2
+    assert len([line for line in level.lacking if "`method`" in line or "`basis`" in line]) == 6
+
+
+def test_the_policy_is_never_closed(example: dict[str, Any]) -> None:
+    policy = example["models"][0]
+    for key in ("trained", "coefficients", "architecture"):
+        del policy[key]
+    for entry in run_of(example)["ledger"][:4]:
+        del entry["flops"], entry["method"]
+    del run_of(example)["totals"]
+    example["not_reported"] = [{"pointer": "/models", "reason": "not_published"}]
+    level = level_of(example)
+    assert level.number == 0
+    assert any("search FLOPs" in line and "coefficients of the model" in line for line in level.lacking)
+
+
+def test_a_total_that_follows_from_no_entry_is_not_recomputable(example: dict[str, Any]) -> None:
+    totals = dict(run_of(example)["totals"])
+    document = closed_judge(example)
+    document["not_reported"].append({"pointer": "/models/prm/coefficients", "reason": "not_published"})
+    run_of(document)["totals"] = totals
+    level = level_of(document)
+    assert level.number == 1
+    assert any("follows from none" in line for line in level.lacking)
+
+
+def test_a_policy_that_is_no_model_is_named() -> None:
+    document = {**DECLARED, "runs": [{**DECLARED["runs"][0], "policy": "ghost"}]}
+    assert level_of(document).lacking == ('/runs/main: the policy "ghost" under `models`, which has policy',)
 
 
 def test_feedback_by_a_model_is_in_the_ledger(example: dict[str, Any]) -> None:
     run_of(example)["ledger"][-1] = {"component": "feedback", "phase": "reward"}
     run_of(example)["totals"] = {}
     assert level_of(example).lacking == (
-        'run main: a ledger entry of the model "prm", which gives the feedback "steps"',
+        '/runs/main: a ledger entry of the model "prm", which gives the feedback "steps"',
     )
 
 

@@ -47,6 +47,20 @@ def set_at(document: Any, pointer: str, value: Any) -> None:
         ("/runs/0/ledger/0/flops", "1.2e21", "number-as-text", "write 1.2e21"),
         ("/runs/0/ledger/0/flops", "1.2 x 10^21", "number-as-text", "write 1.2e21"),
         ("/runs/0/ledger/0/flops", "a lot", "wrong-type", "race schema"),
+        ("/runs/0/ledger/0/flops", "989 TFLOPS", "number-as-text", "write 989e12"),
+        ("/runs/0/gpu_hours", "12 h", "number-as-text", "write 12; the key names the unit"),
+        ("/runs/0/hardware/0/utilization", "38%", "number-as-text", "write 0.38, a fraction"),
+        ("/models/0/parameters/total", "1.5B", "number-as-text", "write 1.5e9"),
+        ("/models/0/role", "actor", "unknown-value", 'did you mean "policy"?'),
+        ("/models/0/role", 5, "wrong-type", "one of: policy"),
+        ("/models/0/role", None, "empty-value", "one of: policy"),
+        ("/models/0/X-mine", 5, "unknown-key", 'did you mean "x-mine"?'),
+        ("/models/0/<<", {}, "unknown-key", "no merge keys"),
+        ("/models/0/architecture_file", "/home/me/config.json", "malformed-text", "relative to the report"),
+        ("/runs/0/algorithm/group_size", 0, "out-of-range", "never 0"),
+        ("/runs/0/seed", 2**60, "out-of-range", "exponent"),
+        ("/runs/0/software", {"": "1"}, "malformed-text", "name it stands for"),
+        ("/report/created", 20261201, "text-as-number", "2026-12-01T12:00:00Z"),
         ("/runs/0/ledger/0/flops", True, "wrong-type", "not whether"),
         ("/runs/0/ledger/0/flops", -61996000000, "out-of-range", "never negative"),
         ("/runs/0/ledger/0/tokens", 1.5, "fractional-count", "whole number"),
@@ -55,10 +69,10 @@ def set_at(document: Any, pointer: str, value: Any) -> None:
         ("/runs/0/ledger/0/phase", "prefil", "unknown-value", 'did you mean "prefill"?'),
         ("/runs/0/ledger/0/component", "Search", "unknown-value", 'did you mean "search"?'),
         ("/runs/0/hardware/0/utilization", 46, "out-of-range", "fraction, not a percentage"),
-        ("/runs/0/hardware/0/components", "search", "wrong-type", "brackets"),
+        ("/runs/0/hardware/0/components", "search", "wrong-type", "list"),
         ("/runs/0/coverage", {"complete": "yes"}, "wrong-type", "write true"),
         ("/models/0/id", "0policy", "malformed-text", "begin with a letter"),
-        ("/models/0/name", "", "malformed-text", "delete the key"),
+        ("/models/0/name", "", "malformed-text", "public name"),
         ("/models/0/name", None, "empty-value", "not_reported"),
         ("/models/0/revision", 1.5, "text-as-number", 'quote it: "1.5"'),
         ("/models/0/paramaters", {}, "unknown-key", 'did you mean "parameters"?'),
@@ -134,6 +148,15 @@ def test_an_unquoted_version_is_to_be_quoted(version: str) -> None:
     assert f'"{version}"' in finding.hint
 
 
+def test_an_alias_is_quoted_where_its_anchor_is_and_as_it_is_written_there() -> None:
+    text = MINIMAL.replace("role: policy", "role: policy, revision: *v").replace(
+        "models:", "report: {id: a, x-v: &v 1.10}\nmodels:"
+    )
+    (finding,) = yaml_findings(text)
+    assert (finding.name, finding.pointer) == ("text-as-number", "/models/0/revision")
+    assert '"1.10"' in finding.hint
+
+
 @pytest.mark.parametrize(
     ("version", "words"),
     [("1.1", "install"), ("2.0", "install"), ("v1", 'did you mean "1.0"'), ("1", 'did you mean "1.0"')],
@@ -142,6 +165,46 @@ def test_an_unsupported_version_is_an_error_of_its_own(version: str, words: str)
     (finding,) = yaml_findings(MINIMAL.replace("1.0", version).replace("id: main", "idd: main"))
     assert finding.name == "unsupported-version"
     assert words in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("created", "words"),
+    [
+        ("2026-02-30T12:00:00Z", "no day of the calendar"),
+        ("2026-02-28T12:00:00", "no time zone"),
+        ("28.2.2026", "no instant"),
+    ],
+)
+def test_what_is_wrong_with_an_instant_is_said(example: dict[str, Any], created: str, words: str) -> None:
+    example["report"]["created"] = created
+    assert words in findings_of(example)["/report/created"].message
+
+
+@pytest.mark.parametrize("key", ["Race_Version", "race-version", "raceVersion"])
+def test_a_misspelt_mark_is_asked_about(key: str) -> None:
+    (finding,) = yaml_findings(MINIMAL.replace("race_version", key))
+    assert (finding.name, finding.hint) == ("not-a-report", f'did you mean race_version, for "{key}"?')
+
+
+def test_a_required_key_is_not_to_be_deleted(example: dict[str, Any]) -> None:
+    example["models"][0]["id"] = None
+    example["models"][0]["name"] = None
+    found = findings_of(example)
+    assert "delete the key" not in found["/models/0/id"].hint
+    assert "delete the key" in found["/models/0/name"].hint
+
+
+def test_findings_are_bounded_and_that_is_said(example: dict[str, Any]) -> None:
+    example["not_reported"] = [1] * 5000
+    result = validate_value(example)
+    assert len(result.findings) == 1001
+    assert result.findings[0].name == "too-many-findings"
+    assert len(validate_bytes(b'{"race_version": "1.0", "x-a": [' + b"NaN," * 5000 + b"1]}", "a.json").findings) < 1010
+
+
+def test_a_report_with_a_fault_of_reading_has_no_level() -> None:
+    result = validate_bytes((MINIMAL + "x-a: .nan\n").encode(), "a.yaml")
+    assert (result.errors, result.level) == (1, None)
 
 
 def test_free_keys_are_free_everywhere(example: dict[str, Any]) -> None:
@@ -173,7 +236,7 @@ def keywords(node: Any) -> set[str]:
     for key in ("$defs", "properties", "patternProperties"):
         for child in node.get(key, {}).values():
             found |= keywords(child)
-    for key in ("items", "additionalProperties", "if", "then", "propertyNames"):
+    for key in ("items", "additionalProperties", "if", "then"):
         found |= keywords(node.get(key))
     for child in node.get("allOf", []):
         found |= keywords(child)
@@ -184,7 +247,7 @@ def test_only_keywords_of_the_draft_are_in_the_schema() -> None:
     known = {
         *("$schema", "$id", "$ref", "$defs", "title", "description", "type", "enum", "const", "format", "pattern"),
         *("properties", "patternProperties", "additionalProperties", "required", "dependentRequired", "items"),
-        *("minItems", "minLength", "minimum", "exclusiveMinimum", "maximum", "allOf", "if", "then", "propertyNames"),
+        *("minItems", "minimum", "exclusiveMinimum", "maximum", "allOf", "if", "then"),
     }
 
     assert keywords(schema()) <= known

@@ -109,7 +109,8 @@ Amount = Annotated[float, Field(ge=0, le=LARGEST_AMOUNT), WrapValidator(_exact)]
 PositiveAmount = Annotated[float, Field(gt=0, le=LARGEST_AMOUNT), WrapValidator(_exact)]
 Fraction = Annotated[float, Field(ge=0, le=1), WrapValidator(_exact)]
 
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(pattern="[^ \t\r\n\u00a0\u3000]")]
+"""Text that shows something."""
 Id = Annotated[str, Field(pattern=f"^[A-Za-z][A-Za-z0-9._-]*{END}")]
 Url = Annotated[str, Field(pattern=f"^https?://[^ \t\r\n]+{END}")]
 Pointer = Annotated[str, Field(pattern=f"^(/([^~/]|~[01])*)+{END}")]

@@ -10,7 +10,7 @@ import jinja2
 
 from race_report._resources import resource
 from race_report.accounting import COMPONENTS, Figure, models_by_id, run_gpu_hours, run_totals, trained_parameters
-from race_report.pointer import is_covered, resolve
+from race_report.pointer import Pointed
 from race_report.render.tex import UnprintableCharacter, escape, power_of_ten
 
 if TYPE_CHECKING:
@@ -23,8 +23,13 @@ __all__ = ["UnprintableCharacter", "summary"]
 
 _WHOLE_FROM: Final = 100
 
+_LARGEST_NAMED: Final = 999.5e12
+
 _SMALLEST_PLAIN: Final = 1e-4
 _LARGEST_PLAIN: Final = 1e4
+
+MADE_BY: Final = "% Made by race render"
+"""How every file that is made here begins."""
 
 _REASONS: Final = {
     "not_measured": "not measured",
@@ -61,6 +66,7 @@ def summary(reports: Sequence[Report], *, unicode: bool = False) -> str:
         *[""] * (len(header) - last),
     ]
     return _template("summary.tex").render(
+        made_by=MADE_BY,
         columns="l" * (first - 2) + "r" * (len(header) - first + 2),
         margin=r"\hspace{5pt}" if notes.listed() else "",
         group_header=" & ".join(group).strip(),
@@ -102,9 +108,8 @@ class _Notes:
 
     def dash(self, report: Report, pointer: str, otherwise: str) -> str:
         """Give a dash with the mark of its reason: the one that `not_reported` names, if any."""
-        reason = next(
-            (gap.reason for gap in report.not_reported if is_covered(pointer, resolve(report, gap.pointer))), otherwise
-        )
+        gaps = Pointed(report, [(gap.pointer, gap.reason) for gap in report.not_reported])
+        reason = next(iter(gaps.covering(pointer)), otherwise)
         return "--" + self.mark(_REASONS.get(reason, reason))
 
     def mark(self, note: str) -> str:
@@ -189,11 +194,7 @@ def _relation(figure: Figure) -> str:
 
 def _qualified(report: Report, figure: Figure, pointer: str) -> Figure:
     """Take over what `qualifications` says of a number: that it is a bound."""
-    bases = {
-        qualification.basis
-        for qualification in report.qualifications
-        if pointer in resolve(report, qualification.pointer)
-    }
+    bases = Pointed(report, [(entry.pointer, entry.basis) for entry in report.qualifications]).at(pointer)
     return Figure(
         value=figure.value,
         at_least=figure.at_least or "lower_bound" in bases,
@@ -208,6 +209,8 @@ def _without_owner(name: str) -> str:
 
 def _parameters(count: float) -> str:
     """Show a number of parameters with three significant digits: 18.5M, 7.62B."""
+    if count >= _LARGEST_NAMED:
+        return power_of_ten(count)
     for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
         if count >= size * 0.9995:
             return f"{count / size:.3g}{unit}"

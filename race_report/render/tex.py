@@ -130,6 +130,9 @@ _GREEK: Final = {
     **{letter: rf"$\mathrm{{{latin}}}$" for letter, latin in zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧ", "ABEZHIKMNOPTX", strict=True)},
 }
 
+_JOINERS: Final = "\u200c\u200d"
+"""Characters without a sign of their own that scripts and emoji need."""
+
 _LIGATURE: Final = re.compile(r"([-',])(?=\1)")
 """Two of these in a row would be set as a dash or a quotation mark."""
 
@@ -155,8 +158,8 @@ class UnprintableCharacter(ValueError):
     """A character that pdflatex cannot set; it is named and never dropped."""
 
     def __init__(self, character: str, text: str, *, unicode: bool) -> None:
-        name = unicodedata.name(character, "a control character")
-        mend = "delete it" if unicode else "use --unicode and XeLaTeX or LuaLaTeX, or change the text"
+        name = unicodedata.name(character, "a character without a name")
+        mend = "delete it" if unicode else "change the text, or use --unicode with LuaLaTeX and a font that has it"
         tool = "TeX" if unicode else "pdflatex"
         super().__init__(f'{tool} cannot set U+{ord(character):04X} ({name}), which stands in "{text}": {mend}')
 
@@ -183,13 +186,14 @@ def _escape_character(character: str, text: str, *, unicode: bool) -> str:
         return _SPECIAL[character]
     if " " <= character <= "~":
         return character
-    if unicode:
-        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn") and character not in _SYMBOLS:
-            raise UnprintableCharacter(character, text, unicode=True)
-        return _SYMBOLS.get(character, character) if not character.isalpha() else character
     known = _SYMBOLS.get(character) or _GREEK.get(character)
     if known is not None:
         return known
+    category = unicodedata.category(character)
+    if unicode and (category[0] != "C" or character in _JOINERS):
+        return character
+    if unicode or category[0] == "C":
+        raise UnprintableCharacter(character, text, unicode=True)
     base, *accents = list(unicodedata.normalize("NFD", character))
     if not base.isascii() or not accents or any(accent not in _ACCENTS for accent in accents):
         raise UnprintableCharacter(character, text, unicode=False)

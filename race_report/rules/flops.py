@@ -16,7 +16,7 @@ from race_report.accounting import (
 from race_report.finding import Severity, rule
 from race_report.flops import EXACT, ROUNDED, relative_difference
 from race_report.numbers import show_number
-from race_report.pointer import resolve
+from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +32,9 @@ class _Difference(NamedTuple):
     stated: float
     expected: float
     what: str
-    """What the expected figure is, such as `the counts of this entry`."""
-    is_tolerated: bool
-    """Whether one is a rounding of the other, or within a range that the report states."""
+    """What gives the expected figure, such as `the counts of this entry`."""
+    excuse: str
+    """Why the difference is tolerated; empty where it is not."""
 
 
 @rule("RACE301")
@@ -122,24 +122,28 @@ def counts_incomplete(report: Report) -> Iterator[Violation]:
 
 def _violations(differences: Iterator[_Difference], *, tolerated: bool) -> Iterator[Violation]:
     for difference in differences:
-        if difference.is_tolerated != tolerated:
+        if bool(difference.excuse) != tolerated:
             continue
         key = difference.pointer.rpartition("/")[2]
         exact = show_number(difference.expected)
+        stated = f"{key} is {difference.stated:.4g}"
+        given = f"{difference.what} give {difference.expected:.4g}"
         if tolerated:
-            message = f"{key} is {difference.stated:.4g}, near what {difference.what} give but not equal to it"
-            yield difference.pointer, message, f"write {exact}"
+            yield difference.pointer, f"{stated}; {given}: {difference.excuse}", f"write {exact}"
+        elif difference.expected == 0:
+            yield difference.pointer, f"{stated}, but {given}", "is a count or a multiplier 0 that should not be?"
         else:
-            ratio = difference.stated / difference.expected if difference.expected else float("inf")
-            message = (
-                f"{key} is {difference.stated:.4g}, but {difference.what} give {difference.expected:.4g}: "
-                f"ratio {ratio:.4g}"
+            ratio = f"ratio {difference.stated / difference.expected:.4g}"
+            yield (
+                difference.pointer,
+                f"{stated}, but {given}: {ratio}",
+                f"check {difference.what}; if right, write {exact}",
             )
-            yield difference.pointer, message, f"correct what is wrong there, or write {exact}"
 
 
 def _entry_differences(report: Report) -> Iterator[_Difference]:
     models = models_by_id(report)
+    excuses = _Excuses(report)
     for run_index, run in enumerate(report.runs):
         for index, entry in enumerate(run.ledger):
             if entry.flops is None or entry.method not in (None, "counts"):
@@ -147,11 +151,13 @@ def _entry_differences(report: Report) -> Iterator[_Difference]:
             expected = recompute(entry, models)
             if expected is not None:
                 pointer = f"/runs/{run_index}/ledger/{index}/flops"
-                yield from _difference(report, pointer, entry.flops, expected, "the counts of this entry")
+                yield from excuses.difference(pointer, entry.flops, (expected,), "the counts of this entry")
 
 
 def _total_differences(report: Report) -> Iterator[_Difference]:
+    """Compare totals with the sums of their parts: of what the counts give, or of what the entries state."""
     models = models_by_id(report)
+    excuses = _Excuses(report)
     for index, run in enumerate(report.runs):
         if run.totals is None:
             continue
@@ -159,32 +165,42 @@ def _total_differences(report: Report) -> Iterator[_Difference]:
         parts = []
         for component in COMPONENTS:
             stated: float | None = getattr(run.totals, f"{component}_flops")
+            by_counts = ledger_figure(run, component, models, recomputed=True)
             figure = ledger_figure(run, component, models)
             parts.append(figure if stated is None else Figure(value=stated))
-            if stated is not None and figure.value is not None and not (figure.at_least and stated > figure.value):
+            if stated is None or figure.value is None or by_counts.value is None:
+                continue
+            if not (figure.at_least and stated > figure.value):
                 what = f"the {component} entries of the ledger"
-                yield from _difference(report, f"{pointer}/{component}_flops", stated, figure.value, what)
+                sums = (by_counts.value, figure.value)
+                yield from excuses.difference(f"{pointer}/{component}_flops", stated, sums, what)
         total = run.totals.total_flops
         known = [part.value for part in parts if part.value is not None]
         is_partial = len(known) < len(parts) or any(part.at_least for part in parts)
         if total is not None and known and not (is_partial and total > sum(known)):
-            yield from _difference(report, f"{pointer}/total_flops", total, sum(known), "search, learning and feedback")
+            what = "search, learning and feedback"
+            yield from excuses.difference(f"{pointer}/total_flops", total, (sum(known),), what)
 
 
-def _difference(report: Report, pointer: str, stated: float, expected: float, what: str) -> Iterator[_Difference]:
-    """Yield a difference beyond what counts as equal."""
-    distance = relative_difference(stated, expected)
-    if distance > EXACT:
-        tolerated = distance <= ROUNDED or _is_within_range(report, pointer, expected)
-        yield _Difference(pointer, stated, expected, what, tolerated)
+class _Excuses:
+    """What makes a difference a warning: that it is a rounding, or lies within a range that the report states."""
 
+    def __init__(self, report: Report) -> None:
+        ranges = [entry for entry in report.qualifications if entry.low is not None or entry.high is not None]
+        self._ranges = Pointed(report, [(entry.pointer, entry) for entry in ranges])
 
-def _is_within_range(report: Report, pointer: str, value: float) -> bool:
-    """Tell whether a qualification of this figure states a range that the value lies in; one end may be open."""
-    return any(
-        (qualification.low is not None or qualification.high is not None)
-        and (qualification.low is None or qualification.low <= value)
-        and (qualification.high is None or value <= qualification.high)
-        and pointer in resolve(report, qualification.pointer)
-        for qualification in report.qualifications
-    )
+    def difference(self, pointer: str, stated: float, expected: tuple[float, ...], what: str) -> Iterator[_Difference]:
+        """Yield the difference of a figure from the first of those that it may equal, if it equals none."""
+        distances = [relative_difference(stated, value) for value in expected]
+        if min(distances) > EXACT:
+            excuse = "a rounding" if min(distances) <= ROUNDED else ""
+            if not excuse and self._is_within_range(pointer, expected[0]):
+                excuse = "allowed, because a qualification states a range that holds it"
+            yield _Difference(pointer, stated, expected[0], what, excuse)
+
+    def _is_within_range(self, pointer: str, value: float) -> bool:
+        """Tell whether a qualification of the figure states a range that the value lies in; one end may be open."""
+        return any(
+            (entry.low is None or entry.low <= value) and (entry.high is None or value <= entry.high)
+            for entry in self._ranges.at(pointer)
+        )

@@ -79,6 +79,13 @@ LONE_SURROGATE = Rule(
     explanation="A text holds half of a surrogate pair, which no UTF-8 file can store.",
 )
 
+TOO_MANY_FINDINGS = Rule(
+    code="RACE014",
+    name="too-many-findings",
+    severity=Severity.NOTE,
+    explanation="A file has so many faults that no more are looked for; mend the first ones.",
+)
+
 READING = (
     UNREADABLE_FILE,
     FILE_TOO_LARGE,
@@ -93,4 +100,5 @@ READING = (
     NOT_FINITE,
     NUMBER_OVERFLOW,
     LONE_SURROGATE,
+    TOO_MANY_FINDINGS,
 )
