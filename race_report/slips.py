@@ -63,7 +63,8 @@ def type_fault(
     if value is None:
         name = pointer.rpartition("/")[2]
         message = f'"{name}" has no value; {expected} should stand here'
-        hint = one_of(subschema["enum"]) if "enum" in subschema else f"write {expected}"
+        meaning = subschema.get("description", expected).partition(". ")[0].rstrip(".")
+        hint = one_of(subschema["enum"]) if "enum" in subschema else f"write it: {meaning}"
         return Fault("empty-value", pointer, message, hint)
     if isinstance(value, str) and ("number" in types or "integer" in types):
         number = _number_in(value)
