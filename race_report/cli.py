@@ -169,6 +169,9 @@ def render(
     except UnprintableCharacter as error:
         print_error(f"race render: {error}")
         sys.exit(Exit.FINDINGS)
+    if output is not None and os.path.exists(output) and any(os.path.samefile(output, path) for path in reports):
+        message = f"{output} is one of the reports: name another file for the table"
+        raise click.UsageError(message)
     _write(text, output, force=force, ours=MADE_BY)
 
 

@@ -66,10 +66,10 @@ def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes:
         Unparsable: it is missing or unreadable.
 
     """
+    if path == STDIN and sys.stdin is None:
+        raise Unparsable(Fault("unreadable-file", "", "standard input is closed", "name a file", TOP))
     try:
         if path == STDIN:
-            if sys.stdin is None:
-                raise Unparsable(Fault("unreadable-file", "", "standard input is closed", "name a file", TOP))
             return _read(sys.stdin.buffer, max_bytes + 1)
         with open(path, "rb") as file:
             return _read(file, max_bytes + 1)

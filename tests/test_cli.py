@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from race_report.discovery import reports_below
+from race_report.validation import validate_file
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -210,6 +213,103 @@ def test_a_closed_pipe_is_silence(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "RACE037" in done.stdout
+
+
+def shell(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a shell command in which RACE stands for ours."""
+    command = command.replace("RACE", f'"{sys.executable}" -m race_report')
+    return subprocess.run(["bash", "-c", command], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("RACE validate a.json | true; exit ${PIPESTATUS[0]}", 0, ""),
+        ("RACE validate b.json | true; exit ${PIPESTATUS[0]}", 1, ""),
+        ("RACE validate none.json | true; exit ${PIPESTATUS[0]}", 3, ""),
+        ("RACE validate a.json >&-", 0, ""),
+        ("RACE validate b.json >&- 2>&-", 1, ""),
+        ("RACE validate - <&-", 3, ""),
+        ("RACE validate a.json > /dev/full", 3, "cannot write to standard output: no space"),
+        ("RACE validate --nonsense 2> /dev/full", 2, ""),
+        ("RACE validate --max-bytes 99999999999999999999 a.json", 2, "not in the range"),
+        ("RACE validate --max-bytes 999999999999 a.json", 0, ""),
+        ("RACE schema -o /dev/stdout", 0, ""),
+    ],
+)
+def test_streams_that_fail_end_in_a_documented_code(tmp_path: Path, command: str, code: int, words: str) -> None:
+    write(tmp_path / "a.json", VALID)
+    write(tmp_path / "b.json", INVALID)
+    done = shell(command, tmp_path)
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_in_a_file_can_forge_a_line_or_drive_a_terminal(race: Race, tmp_path: Path) -> None:
+    key = "k\u001b[31m\nb.json:1:1: error FAKE\u202e\u2028"
+    write(tmp_path / "a.json", json.dumps({**json.loads(VALID), key: 1}))
+    done = race("validate", "a.json")
+    assert "k\\u001b[31m\\u000ab.json" in done.stdout
+    assert not any(line.startswith("b.json") for line in done.stdout.splitlines())
+    assert all(character == "\n" or character.isprintable() for character in done.stdout)
+
+
+def test_a_hook_judges_what_is_a_report_by_its_key(race: Race, tmp_path: Path) -> None:
+    """A mention, a huge data file and a document of another kind are no reports; one in a wrong encoding is."""
+    write(tmp_path / "kube.yaml", "# race_version: see the docs\na: 1\n---\nb: 2\n")
+    write(tmp_path / "text.yaml", "note: about race_version, see there\n---\nb: 2\n")
+    write(tmp_path / "huge.json", b"[" + b"1, " * 6_000_000 + b"1]")
+    done = race("validate", "--hook", "kube.yaml", "text.yaml", "huge.json")
+    assert (done.returncode, "3 skipped" in done.stdout) == (0, True), done.stdout
+    write(tmp_path / "utf32.json", VALID.encode("utf-32"))
+    assert race("validate", "--hook", "utf32.json").returncode == 3
+    assert race("validate", "huge.json").returncode == 3
+
+
+def test_a_folder_that_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "sub" / "a.json", VALID)
+    write(tmp_path / "b.json", VALID)
+    scandir = os.scandir
+
+    def refuse(path: str) -> Any:
+        if path.endswith("sub"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = reports_below(str(tmp_path), 10_000)
+    assert found == [str(tmp_path / "b.json"), str(tmp_path / "sub")]
+    assert validate_file(found[1]).findings[0].name == "unreadable-file"
+
+
+def test_no_report_is_an_answer_in_json_too(race: Race) -> None:
+    done = race("validate", "--format", "json")
+    assert (done.returncode, json.loads(done.stdout)["exit_code"], "no report in" in done.stderr) == (2, 2, True)
+
+
+def test_only_what_race_made_is_overwritten(race: Race, documents: Path, tmp_path: Path) -> None:
+    report = write(tmp_path / "own.yaml", (documents / "worked-example.yaml").read_text("utf-8"))
+    before = report.read_bytes()
+    for force in ((), ("--force",)):
+        assert race("render", "own.yaml", "--to", "latex", "-o", "own.yaml", *force).returncode == 2
+    assert race("schema", "-o", "own.yaml").returncode == 2
+    assert report.read_bytes() == before
+    write(tmp_path / "table.tex", "my own table")
+    assert race("render", "own.yaml", "--to", "latex", "-o", "table.tex").returncode == 2
+    assert race("render", "own.yaml", "--to", "latex", "-o", "table.tex", "--force").returncode == 0
+    assert race("render", "own.yaml", "--to", "latex", "-o", "table.tex").returncode == 0
+
+
+def test_many_pointers_and_findings_take_no_more_than_their_number(race: Race, documents: Path, tmp_path: Path) -> None:
+    """A tree of pointers: once, 500 findings beside 100 qualifications with wildcards took half a minute."""
+    value = json.loads((documents / "worked-example.json").read_text("utf-8"))
+    entry = {**value["runs"][0]["ledger"][0], "flops": 1}
+    value["runs"][0]["ledger"] += [{**entry, "part": f"p{number}"} for number in range(2000)]
+    value["qualifications"] = [{"pointer": "/runs/*/ledger/*/flops", "basis": "stated", "low": 2, "high": 3}] * 2000
+    value["not_reported"] = [{"pointer": "/runs/*/ledger/*/note", "reason": "not_measured"}] * 2000
+    write(tmp_path / "a.json", json.dumps(value))
+    done = race("validate", "a.json", timeout=60)
+    assert done.stdout.count("RACE301") == 2000
 
 
 def test_ctrl_c_ends_with_its_code(tmp_path: Path) -> None:
