@@ -26,11 +26,11 @@ types: $(VENV)/.dev
 
 docs: $(VENV)/.dev  ## write what is generated: the schema and the tables of SPEC.md
 	$(BIN)/python -m race_report.schema_export schema/1.0/race-report.schema.json
-	$(BIN)/cog -r schema/1.0/SPEC.md
+	$(BIN)/cog -r schema/1.0/SPEC.md schema/RULES.md
 
 docs-check: $(VENV)/.dev
 	$(BIN)/python -m race_report.schema_export | diff schema/1.0/race-report.schema.json -
-	$(BIN)/cog --check --diff schema/1.0/SPEC.md
+	$(BIN)/cog --check --diff schema/1.0/SPEC.md schema/RULES.md
 
 bench: $(VENV)/.dev  ## measure against check-jsonschema; ratios within one run
 	$(BIN)/python tests/bench/validate.py

@@ -6,7 +6,7 @@ A figure is exact, a lower bound or unknown; unknown is None and never 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.flops import ROUNDED, Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
 
@@ -89,44 +89,53 @@ def models_by_id(report: Report) -> dict[str, Model]:
     return {model.id: model for model in report.models}
 
 
-def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> list[str]:
-    """Give in words what an entry lacks to be recomputed; nothing where its FLOPs follow from its counts."""
+class Lack(NamedTuple):
+    """Something that is missing: the key where it would stand, and what it is in words."""
+
+    key: str
+    what: str
+
+
+def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> list[Lack]:
+    """Give what an entry lacks to be recomputed; nothing where its FLOPs follow from its counts."""
     if entry.model is None:
-        return ["a model and its counts"]
+        return [Lack("model", "a model and its counts")]
     model = models.get(entry.model)
     if model is None:
-        return [f'the model "{entry.model}", which `models` does not have']
+        return [Lack("model", f'the model "{entry.model}", which `models` does not have')]
     missing = [_coefficients_of(model)] if model.coefficients is None else []
     if entry.tokens is None:
-        missing.append("tokens")
+        missing.append(Lack("tokens", "tokens"))
     if model.coefficients is not None:
         missing += _missing_terms(entry, model, model.coefficients)
     elif model.architecture is not None:  # a transformer has a head and attention, whatever their size
-        missing += [count for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
+        missing += [Lack(count, count) for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
     if _factors(entry, model) is None:
-        missing.append(
-            f'multipliers, because the model "{model.id}" is updated and `trained` is {model.trained or "not stated"}'
-        )
+        trained = model.trained or "not stated"
+        what = f'multipliers, because the model "{model.id}" is updated and `trained` is {trained}'
+        missing.append(Lack("multipliers", what))
     return missing
 
 
-def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> list[str]:
+def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> list[Lack]:
     """Give the counts that coefficients ask for, and the coefficients that counts ask for."""
     missing = [
-        count for coefficient, count in _TERMS if getattr(coefficients, coefficient) and getattr(entry, count) is None
+        Lack(count, count)
+        for coefficient, count in _TERMS
+        if getattr(coefficients, coefficient) and getattr(entry, count) is None
     ]
     missing += [
-        f'`{coefficient}` of the model "{model.id}"'
+        Lack(count, f'`{coefficient}` of the model "{model.id}"')
         for coefficient, count in (*_TERMS, _ADAPTER_TERM)
         if getattr(entry, count) and getattr(coefficients, coefficient) is None
     ]
     if entry.operation == "update" and model.trained == "adapter" and not entry.adapter_tokens:
-        missing.append("adapter_tokens, because an update of adapters runs them unmerged")
+        missing.append(Lack("adapter_tokens", "adapter_tokens, because an update of adapters runs them unmerged"))
     return missing
 
 
-def _coefficients_of(model: Model) -> str:
-    return f'coefficients of the model "{model.id}"'
+def _coefficients_of(model: Model) -> Lack:
+    return Lack("coefficients", f'coefficients of the model "{model.id}"')
 
 
 def is_left_to_accounting(entry: LedgerEntry, models: dict[str, Model]) -> bool:

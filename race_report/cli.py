@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 
 
+format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="For people or programs.",
+)
+
+
 @click.group(context_settings=HELP)
 @click.version_option(__version__, prog_name="race")
 def race() -> None:
@@ -37,13 +46,7 @@ def race() -> None:
 
 @race.command()
 @click.argument("paths", nargs=-1)
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="People or programs.",
-)
+@format_option
 @click.option("--require-level", type=click.IntRange(0, 3), help="Fail where a report does not reach this level.")
 @click.option("--werror", is_flag=True, help="Fail on warnings too.")
 @click.option("--hook", is_flag=True, help="As a pre-commit hook: skip files that are no reports; no file is fine.")
@@ -173,6 +176,60 @@ def render(
         message = f"{output} is one of the reports: name another file for the table"
         raise click.UsageError(message)
     _write(text, output, force=force, ours=MADE_BY)
+
+
+@race.command()
+@click.argument("name", metavar="CODE|NAME")
+def explain(name: str) -> None:
+    """Show what a rule checks, why it matters and how to fix it, with an example.
+
+    \b
+    Example:  race explain RACE301
+              race explain flops-mismatch
+    """
+    from difflib import get_close_matches
+
+    from race_report.pages import find_rule, page_of
+    from race_report.rules import BY_CODE, BY_NAME
+
+    rule = find_rule(name)
+    if rule is None:
+        near = get_close_matches(name, [*BY_NAME, *BY_CODE], n=1)
+        hint = f"did you mean {near[0]}?" if near else "race rules lists them"
+        message = f"no rule has the code or the name {name}; {hint}"
+        raise click.UsageError(message)
+    page = page_of(rule)
+    lines = [click.style(f"{rule.code} {rule.name} ({rule.severity})", bold=True), "", page.summary]
+    for heading, text in page.sections.items():
+        lines += ["", click.style(heading, bold=True), click.wrap_text(text, 78, "  ", "  ")]
+    for heading, example in (("Before", page.before), ("After", page.after)):
+        lines += ["", click.style(heading, bold=True), *(f"  {line}" for line in example.splitlines())]
+    print_text("\n".join(lines))
+
+
+@race.command()
+@format_option
+def rules(output_format: str) -> None:
+    """List all rules: code, severity, name and what each finds.
+
+    \b
+    Example:  race rules
+    """
+    from race_report.pages import page_of
+    from race_report.rules import RULES
+
+    pages = [page_of(rule) for rule in RULES]
+    if output_format == "json":
+        import json
+
+        data = [
+            {"code": page.rule.code, "name": page.rule.name, "severity": page.rule.severity, "summary": page.summary}
+            for page in pages
+        ]
+        print_text(json.dumps({"rules": data}, indent=2))
+        return
+    lines = [f"{page.rule.code} {page.rule.severity:7} {page.rule.name}\n        {page.summary}" for page in pages]
+    print_text("\n".join(lines))
 
 
 def print_text(text: str, end: str = "\n") -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.accounting import (
     COMPONENTS,
     Figure,
+    Lack,
     RunTotals,
     entry_figure,
     is_left_to_accounting,
@@ -18,15 +19,18 @@ from race_report.accounting import (
     run_totals,
 )
 from race_report.flops import ROUNDED, relative_difference
+from race_report.once import once_a_report
 from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from race_report.document import LedgerEntry, Model, Report, Run
 
 NAMES: Final = ("Well-formed", "Declared", "Recomputable", "Replayable")
 """The levels, from 0."""
+
+_REPLAYABLE: Final = 3
 
 
 _NO_MODEL: Final = frozenset({"rule", "environment", "human"})
@@ -49,18 +53,50 @@ class Level:
         return NAMES[self.number]
 
 
+class Gap(NamedTuple):
+    """Something that the next level asks for and the report lacks."""
+
+    pointer: str
+    """Plain pointer to where it would stand."""
+    what: str
+    """What it is, with its place in words."""
+
+
+class _Assessment(NamedTuple):
+    """The level of a report, errors left aside, and what the next one lacks."""
+
+    number: int
+    gaps: tuple[Gap, ...]
+    is_lower_bound: bool
+
+
 def reached_level(report: Report, *, has_errors: bool) -> Level:
     """Decide the level of a structurally valid report; levels above 0 need a report without errors."""
+    assessed = _assess(report)
+    number, gaps = assessed.number, [gap.what for gap in assessed.gaps]
+    if has_errors:
+        number, gaps = 0, ["the errors above mended", *(gaps if number == 0 else ())]
+    is_lower_bound = number > 0 and assessed.is_lower_bound
+    return Level(number=number, is_lower_bound=is_lower_bound, lacking=tuple(dict.fromkeys(gaps)))
+
+
+def nameable_gaps(report: Report) -> tuple[Gap, ...]:
+    """Give what the next level lacks where an author may know or not know it: all but a trace."""
+    assessed = _assess(report)
+    return assessed.gaps if assessed.number < _REPLAYABLE - 1 else ()
+
+
+@once_a_report
+def _assess(report: Report) -> _Assessment:
     known = _Known(report)
-    lacking: list[str] = ["the errors above mended"] if has_errors else []
     number = 0
-    for step in (_lacking_for_declared, _lacking_for_recomputable, _lacking_for_replayable):
-        lacking += step(report, known)
-        if lacking:
+    gaps: tuple[Gap, ...] = ()
+    for find_gaps in (_gaps_of_declared, _gaps_of_recomputable, _gaps_of_replayable):
+        gaps = tuple(find_gaps(report, known))
+        if gaps:
             break
         number += 1
-    is_lower_bound = any(figures.total.at_least for figures in known.totals.values())
-    return Level(number=number, is_lower_bound=number > 0 and is_lower_bound, lacking=tuple(dict.fromkeys(lacking)))
+    return _Assessment(number, gaps, any(figures.total.at_least for figures in known.totals.values()))
 
 
 def _has_split(run: Run) -> bool:
@@ -68,62 +104,71 @@ def _has_split(run: Run) -> bool:
     return run.role != "preparation"
 
 
-def _counted(run: Run) -> Iterator[tuple[str, LedgerEntry]]:
-    """Give the entries that a level is about, each with its name in words: those of the total, or of preparation."""
+def _counted(run: Run) -> Iterator[tuple[int, LedgerEntry]]:
+    """Give the entries that a level is about, with their index: those of the total, or of preparation."""
     components = COMPONENTS if _has_split(run) else ("preparation",)
-    for index, entry in enumerate(run.ledger):
-        if entry.component in components:
-            yield f"/runs/{run.id}/ledger/{index} ({entry.component})", entry
+    return ((index, entry) for index, entry in enumerate(run.ledger) if entry.component in components)
 
 
-def _lacking_for_declared(report: Report, known: _Known) -> list[str]:
+def _placed(index: int, run: Run, lacks: Iterable[Lack]) -> Iterator[Gap]:
+    """Give gaps of a run: pointers with its index, words with its id."""
+    for lack in lacks:
+        yield Gap(f"/runs/{index}/{lack.key}", f"/runs/{run.id}: {lack.what}")
+
+
+def _of_entry(at: int, run: Run, index: int, lack: Lack) -> Gap:
+    words = f"/runs/{run.id}/ledger/{index} ({run.ledger[index].component}): {lack.what}"
+    return Gap(f"/runs/{at}/ledger/{index}/{lack.key}", words)
+
+
+def _gaps_of_declared(report: Report, known: _Known) -> Iterator[Gap]:
     """Level 1: policy, total, split, method and basis of each, hardware."""
-    lacking = []
-    for run in report.runs:
-        where = f"/runs/{run.id}"
+    for at, run in enumerate(report.runs):
         if _has_split(run):
-            lacking += [f"{where}: {what}" for what in _lacking_policy(run, known)]
-            lacking += [f"{where}: {what}" for what in _lacking_split(run, known)]
+            yield from _placed(at, run, _lacking_policy(run, known))
+            yield from _placed(at, run, _lacking_split(run, known))
         elif not any(_counted(run)):
-            lacking.append(f"{where}: ledger entries of component preparation")
-        for name, entry in _counted(run):
+            yield from _placed(at, run, [Lack("ledger", "ledger entries of component preparation")])
+        for index, entry in _counted(run):
             if entry.flops is not None and entry.method is None:
-                lacking.append(f"{name}: `method`")
+                yield _of_entry(at, run, index, Lack("method", "`method`"))
             if (entry.flops is not None or entry.tokens is not None) and entry.basis is None:
-                lacking.append(f"{name}: `basis`")
+                yield _of_entry(at, run, index, Lack("basis", "`basis`"))
         if not any(pool.accelerator and pool.count for pool in run.hardware):
-            lacking.append(f"{where}: `hardware` with accelerator and count")
-    return lacking
+            yield from _placed(at, run, [Lack("hardware", "`hardware` with accelerator and count")])
 
 
-def _lacking_policy(run: Run, known: _Known) -> Iterator[str]:
+def _lacking_policy(run: Run, known: _Known) -> Iterator[Lack]:
     policy = known.models.get(run.policy or "")
     if run.policy is None:
-        yield "`policy`, the id of the model that is trained"
+        yield Lack("policy", "`policy`, the id of the model that is trained")
     elif policy is None:
-        yield f'the policy "{run.policy}" under `models`, which has {", ".join(known.models)}'
+        yield Lack("policy", f'the policy "{run.policy}" under `models`, which has {", ".join(known.models)}')
     elif policy.name is None and policy.architecture is None and policy.architecture_file is None:
-        yield "the policy's `name` or `architecture`"
+        yield Lack("policy", "the policy's `name` or `architecture`")
 
 
-def _lacking_split(run: Run, known: _Known) -> Iterator[str]:
+def _lacking_split(run: Run, known: _Known) -> Iterator[Lack]:
     """Name the components and the total that are neither known nor known to be unknowable."""
     figures = known.totals[run.id]
     for component in COMPONENTS:
+        key = f"totals/{component}_flops"
         figure: Figure = getattr(figures, component)
         entries = [entry for entry in run.ledger if entry.component == component]
         if figure.value is None and not known.are_closed(entries):
-            yield f"{component} FLOPs, as entries of the ledger or in `totals`{_hint(run, component, known, entries)}"
+            hint = _hint(run, component, known, entries)
+            yield Lack(key, f"{component} FLOPs, as entries of the ledger or in `totals`{hint}")
         elif figure.value == 0 and not _is_none(run, component, entries):
-            yield f"{component} FLOPs; 0 are stated, and nothing says how a run can do without"
+            yield Lack(key, f"{component} FLOPs; 0 are stated, and nothing says how a run can do without")
         elif figure.value and not any(entry.flops or entry.tokens for entry in entries):
-            yield f"a ledger entry that says how the {component} FLOPs were come by"
+            yield Lack("ledger", f"a ledger entry that says how the {component} FLOPs were come by")
     if figures.total.value is None:
-        yield "total FLOPs"
+        yield Lack("totals/total_flops", "total FLOPs")
     used = {entry.model for entry in run.ledger}
     for item in run.feedback:
         if item.model is not None and item.model not in used:
-            yield f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
+            what = f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
+            yield Lack("ledger", what)
 
 
 def _hint(run: Run, component: str, known: _Known, entries: list[LedgerEntry]) -> str:
@@ -132,7 +177,8 @@ def _hint(run: Run, component: str, known: _Known, entries: list[LedgerEntry]) -
         return "; where no model judges, write feedback_flops: 0"
     for entry in entries:
         if entry.model is not None and entry.flops is None:
-            return f"; its entries lack {' and '.join(missing_for_recomputation(entry, known.models))}"
+            missing = missing_for_recomputation(entry, known.models)
+            return f"; its entries lack {' and '.join(lack.what for lack in missing)}"
     return ""
 
 
@@ -146,38 +192,46 @@ def _is_none(run: Run, component: str, entries: list[LedgerEntry]) -> bool:
     return any(entry.model is None for entry in entries) or (bool(judges) and _NO_MODEL.issuperset(judges))
 
 
-def _lacking_for_recomputable(report: Report, known: _Known) -> list[str]:
+def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
     """Level 2: coefficients of every open model, and counts on every entry that has one; recomputation agrees."""
-    lacking = []
-    for run in report.runs:
-        lacking += [
-            f"/runs/{run.id}: {component} FLOPs from entries; the figure in `totals` follows from none"
-            for component in COMPONENTS
-            if known.is_stated_only(run, component)
-        ]
-        for name, entry in _counted(run):
-            if known.is_no_compute(entry) or known.is_closed(entry):
-                continue
-            missing = missing_for_recomputation(entry, known.models)
-            model = known.models.get(entry.model or "")
-            if missing and is_left_to_accounting(entry, known.models):
-                lacking.append(
-                    f'coefficients of the model "{entry.model}": this version of race does not yet derive them from '
-                    "its architecture, so state them"
-                )
-                continue
-            lacking += [f"{name}: {what}" for what in missing]
-            if model is not None and model.coefficients is None and model.trained in (None, "none"):
-                lacking.append(f'for the model "{model.id}", if it is closed: its coefficients in `not_reported`')
-            if not missing and not known.agrees(entry):
-                lacking.append(f"{name}: FLOPs that its counts give; the stated ones are by another method")
-    return lacking
+    for at, run in enumerate(report.runs):
+        for component in COMPONENTS:
+            if known.is_stated_only(run, component):
+                what = f"{component} FLOPs from entries; the figure in `totals` follows from none"
+                yield from _placed(at, run, [Lack("ledger", what)])
+        for index, entry in _counted(run):
+            if not known.is_no_compute(entry) and not known.is_closed(entry):
+                yield from _gaps_of_entry(at, run, index, known)
 
 
-def _lacking_for_replayable(report: Report, known: _Known) -> list[str]:  # noqa: ARG001 - one signature a level
+def _gaps_of_entry(at: int, run: Run, index: int, known: _Known) -> Iterator[Gap]:
+    entry = run.ledger[index]
+    missing = missing_for_recomputation(entry, known.models)
+    if not missing and not known.agrees(entry):
+        what = "FLOPs that its counts give; the stated ones are by another method"
+        yield _of_entry(at, run, index, Lack("flops", what))
+    if not missing:
+        return
+    model = known.models.get(entry.model or "")
+    is_for_later = is_left_to_accounting(entry, known.models)
+    for lack in missing:
+        if lack.key == "coefficients" and model is not None:
+            pointer = f"/models/{known.positions[model.id]}/coefficients"
+            hint = ""
+            if is_for_later:
+                hint = "; this version of race does not yet derive them from its architecture, so state them"
+            elif known.may_be_closed(model):
+                hint = "; if it is closed, name them in `not_reported`"
+            yield Gap(pointer, f"{lack.what}{hint}")
+        else:
+            yield _of_entry(at, run, index, lack)
+
+
+def _gaps_of_replayable(report: Report, known: _Known) -> Iterator[Gap]:  # noqa: ARG001 - one signature a level
     """Level 3: a trace whose sums are the ledger; this version cannot replay one."""
-    lacking = [f"/runs/{run.id}: a `trace`" for run in report.runs if run.trace is None]
-    return lacking or ["a replay of the trace, which this version of race cannot do yet"]
+    runs = [(at, run) for at, run in enumerate(report.runs) if run.trace is None]
+    traces = [Gap(f"/runs/{at}/trace", f"/runs/{run.id}: a `trace`") for at, run in runs]
+    yield from traces or [Gap("", "a replay of the trace, which this version of race cannot do yet")]
 
 
 class _Known:
@@ -188,17 +242,23 @@ class _Known:
         self.totals: dict[str, RunTotals] = {
             run.id: run_totals(run, self.models) for run in report.runs if _has_split(run)
         }
+        self.positions = {model.id: at for at, model in enumerate(report.models)}
+        self._policies = {run.policy for run in report.runs}
         gaps = Pointed(report, [(gap.pointer, gap) for gap in report.not_reported])
-        trained = {run.policy for run in report.runs}
         self._closed = {
             model.id
-            for index, model in enumerate(report.models)
-            if model.coefficients is None
+            for model in report.models
+            if self.may_be_closed(model) and gaps.covering(f"/models/{self.positions[model.id]}/coefficients")
+        }
+
+    def may_be_closed(self, model: Model) -> bool:
+        """Tell whether a model's coefficients can be unknown; whoever trains a model knows its shape."""
+        return (
+            model.coefficients is None
             and model.architecture is None
             and model.trained in (None, "none")
-            and model.id not in trained
-            and gaps.covering(f"/models/{index}/coefficients")
-        }
+            and model.id not in self._policies
+        )
 
     def is_stated_only(self, run: Run, component: str) -> bool:
         """Tell whether a figure of `totals` has entries beside it, of which nothing is known."""
@@ -207,11 +267,7 @@ class _Known:
         return bool(stated) and is_entered and ledger_figure(run, component, self.models).value is None
 
     def is_closed(self, entry: LedgerEntry) -> bool:
-        """Tell whether the FLOPs of an entry are unknown because its model is closed.
-
-        A model is closed where its coefficients are named as not reported; one that this work trains never is: whoever
-        trains a model knows its shape.
-        """
+        """Tell whether the FLOPs of an entry are unknown because its model is closed: named so in `not_reported`."""
         return entry.model in self._closed and entry.flops is None
 
     def are_closed(self, entries: list[LedgerEntry]) -> bool:

@@ -37,7 +37,7 @@ class Pointed(Generic[T]):
         self._root: _Node[T] = _Node()
         for pointer, what in said:
             node = self._root
-            for token in _tokens(pointer):
+            for token in tokens(pointer):
                 node = node.children.setdefault(token, _Node())
             node.said.append(what)
 
@@ -53,7 +53,7 @@ class Pointed(Generic[T]):
         """Walk report and tree together: for each token the nodes that match so far."""
         value: Any = self._report
         levels = [[self._root]]
-        for token in _tokens(pointer):
+        for token in tokens(pointer):
             is_element = isinstance(value, tuple)
             value = _child(value, token)
             names = {token, "*", getattr(value, "id", token)} if is_element else {token}
@@ -61,7 +61,8 @@ class Pointed(Generic[T]):
         return levels
 
 
-def _tokens(pointer: str) -> Iterator[str]:
+def tokens(pointer: str) -> Iterator[str]:
+    """Give the unescaped tokens of a pointer."""
     return (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 

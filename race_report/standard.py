@@ -34,11 +34,18 @@ def subschema(path: Sequence[str | int]) -> dict[str, Any]:
     """Give the part of the schema that describes the value at a path; empty where the path is free."""
     node = schema()
     for token in path:
-        node = node.get("items", {}) if isinstance(token, int) else node.get("properties", {}).get(token, {})
-        if "$ref" in node:
-            name = node["$ref"].rpartition("/")[2]
-            node = schema()["$defs"][name] | {"noun": noun(name)}
+        inner = node.get("items", {}) if isinstance(token, int) else node.get("properties", {}).get(token, {})
+        node = resolved(inner)
     return node
+
+
+def resolved(node: dict[str, Any]) -> dict[str, Any]:
+    """Give what a reference of the schema stands for, with the noun of the object that it describes."""
+    if "$ref" not in node:
+        return node
+    name = node["$ref"].rpartition("/")[2]
+    definition: dict[str, Any] = schema()["$defs"][name]
+    return definition | {"noun": noun(name)}
 
 
 def noun(name: str) -> str:

@@ -217,7 +217,10 @@ def test_a_total_that_follows_from_no_entry_is_not_recomputable(example: dict[st
 
 def test_a_policy_that_is_no_model_is_named() -> None:
     document = {**DECLARED, "runs": [{**DECLARED["runs"][0], "policy": "ghost"}]}
-    assert level_of(document).lacking == ('/runs/main: the policy "ghost" under `models`, which has policy',)
+    assert level_of(document).lacking == (
+        "the errors above mended",
+        '/runs/main: the policy "ghost" under `models`, which has policy',
+    )
 
 
 def test_feedback_by_a_model_is_in_the_ledger(example: dict[str, Any]) -> None:

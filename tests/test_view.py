@@ -52,14 +52,31 @@ def test_a_whole_number_in_any_notation_is_an_integer_in_both(example: dict[str,
 
 
 def spoil(example: dict[str, Any]) -> dict[str, Any]:
-    """Make a report on which every rule that has a check finds something."""
-    run = example["runs"][0]
+    """Make a report on which most rules find something."""
+    (run,) = example["runs"]
+    judge = {"id": "judge", "role": "judge"}
+    example |= {"models": [*example["models"], judge, judge], "report": {"status": "final"}}
+    del example["subject"], example["study"]
+    example["not_reported"] = [
+        {"pointer": "/runs/main/totals", "reason": "x"},
+        {"pointer": "/runs/mian", "reason": "x"},
+    ]
+    run |= {"policy": "prm", "builds_on": ["nothing"], "note": "see /home/somebody/runs", "seed": 1}
+    run["ledger"].append(run["ledger"][4] | {"stage": "late", "model": "nobody"})
+    run["ledger"].append({"component": "learning", "flops": 5})
     run["ledger"][0]["flops"] *= 1.5
     run["ledger"][1]["flops"] *= 1.001
-    run["ledger"][2]["method"] = "counts"
     del run["ledger"][2]["logit_rows"]
+    run["ledger"][3]["attention_pairs"] = 5
+    run["ledger"].append(run["ledger"][3])
     run["totals"]["learning_flops"] *= 2.0
-    run["totals"]["feedback_flops"] = 1.084e18
+    run["totals"]["search_flops"] *= 1.001
+    run["algorithm"] |= {"optimizer_steps": 7, "minibatches_per_batch": 3, "group_size": 5}
+    run["rollouts"] |= {"prompts": 3, "truncated": 102400, "trained": 10**9, "completion_tokens": 10**12}
+    run["rollouts"] |= {"prompt_tokens": 1, "trained_group_sizes": [{"size": 1, "groups": 1}]}
+    run["coverage"] = {"first_step": 9, "last_step": 2, "step_unit": "rollout_step", "complete": True}
+    other = {"id": "other", "algorithm": {"rollout_steps": 2, "optimizer_steps": 7, "minibatches_per_batch": 2}}
+    example["runs"].append(other | {"coverage": {"complete": False}, "totals": {"total_flops": 5}})
     return example
 
 
@@ -68,5 +85,5 @@ def test_every_rule_gives_the_same_findings_on_view_and_classes(example: dict[st
     for rule in RULES:
         if rule.check is not None:
             on_view = list(rule.check(view()(spoilt)))
-            assert on_view, f"{rule.code} finds nothing to compare"
+            assert on_view, f"{rule.code} {rule.name} finds nothing to compare"
             assert on_view == list(rule.check(Report.model_validate(spoilt)))

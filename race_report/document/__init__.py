@@ -8,7 +8,7 @@ from race_report.document.base import DocumentObject
 from race_report.document.ledger import PHASES, Conventions, LedgerEntry, Multipliers, Totals
 from race_report.document.model import Adapter, Architecture, Coefficients, Model, Parameters
 from race_report.document.report import NotReported, OtherCompute, Qualification, Report, Study, Subject
-from race_report.document.run import Energy, HardwarePool, Result, Rollouts, Run
+from race_report.document.run import Energy, HardwarePool, Result, Rollouts, Run, Stage
 
 __all__ = [
     "PHASES",
@@ -30,6 +30,7 @@ __all__ = [
     "Result",
     "Rollouts",
     "Run",
+    "Stage",
     "Study",
     "Subject",
     "Totals",

@@ -4,9 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from race_report.rules.disclosure import DISCLOSURE
+from race_report.rules.disclosure import (
+    LEVEL_NOT_REACHED,
+    coverage_mismatch,
+    gap_not_named,
+    part_as_whole,
+    project_not_told,
+    reported_and_not_reported,
+)
 from race_report.rules.flops import counts_incomplete, flops_inexact, flops_mismatch, total_inexact, total_mismatch
+from race_report.rules.identity import (
+    dangling_pointer,
+    duplicate_entry,
+    duplicate_id,
+    identity_leak,
+    policy_of_another_role,
+    unknown_model,
+    unknown_run,
+    unknown_stage,
+)
 from race_report.rules.reading import READING
+from race_report.rules.rollouts import (
+    all_truncated,
+    group_sizes_mismatch,
+    more_than_there_were,
+    pairs_below_tokens,
+    prompts_times_group,
+    rollouts_lost,
+    tokens_below_rollouts,
+    tokens_over_cap,
+)
+from race_report.rules.steps import steps_ambiguous, steps_mismatch, steps_reversed, steps_times_batch
 from race_report.rules.structure import STRUCTURE
 
 if TYPE_CHECKING:
@@ -15,12 +43,37 @@ if TYPE_CHECKING:
 RULES: Final[tuple[Rule, ...]] = (
     *READING,
     *STRUCTURE,
+    unknown_model,
+    unknown_run,
+    unknown_stage,
+    duplicate_id,
+    duplicate_entry,
+    dangling_pointer,
+    policy_of_another_role,
+    identity_leak,
+    rollouts_lost,
+    group_sizes_mismatch,
+    prompts_times_group,
+    more_than_there_were,
+    all_truncated,
+    tokens_over_cap,
+    tokens_below_rollouts,
+    pairs_below_tokens,
+    steps_times_batch,
+    steps_mismatch,
+    steps_ambiguous,
+    steps_reversed,
     flops_mismatch,
     flops_inexact,
     total_mismatch,
     total_inexact,
     counts_incomplete,
-    *DISCLOSURE,
+    LEVEL_NOT_REACHED,
+    reported_and_not_reported,
+    gap_not_named,
+    part_as_whole,
+    coverage_mismatch,
+    project_not_told,
 )
 
 BY_NAME: Final[dict[str, Rule]] = {rule.name: rule for rule in RULES}

@@ -1,13 +1,199 @@
-"""RACE8xx: how much a report discloses."""
+"""RACE8xx: how much a report discloses, and what it says of its gaps."""
 
 from __future__ import annotations
 
-from race_report.finding import Rule
+from typing import TYPE_CHECKING, Any
+
+from race_report.finding import Rule, Severity, rule
+from race_report.levels import nameable_gaps
+from race_report.pointer import Pointed, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from race_report.document import Report
+    from race_report.finding import Violation
 
 LEVEL_NOT_REACHED = Rule(
     code="RACE801",
     name="level-not-reached",
-    explanation="A level was required (--require-level) that the report does not reach.",
+    explanation="""A level was required that the report does not reach.
+
+    What it checks: the level that the report reaches against `--require-level`.
+
+    Why it matters: a venue or a project asks for a level, and the report should hold it before it is sent.
+
+    How to fix: add what the next level lacks; the validator lists it under the level that was reached.
+
+    Before:
+
+        race validate --require-level 2 report.yaml   # the report reaches level 1
+
+    After:
+
+        race validate --require-level 1 report.yaml   # or add coefficients and counts
+    """,
 )
 
-DISCLOSURE = (LEVEL_NOT_REACHED,)
+
+@rule("RACE802")
+def reported_and_not_reported(report: Report) -> Iterator[Violation]:
+    """A field is named in `not_reported`, and stands in the report.
+
+    What it checks: that what a pointer of `not_reported` leads to, an id or `*` resolved, is absent from the report.
+
+    Why it matters: one of the two is stale, and a reader cannot tell which.
+
+    How to fix: delete the line of `not_reported`, or the field. A pointer covers all that lies below it.
+
+    Before:
+
+        runs: [{id: main, gpu_hours: 12}]
+        not_reported: [{pointer: /runs/main/gpu_hours, reason: not_measured}]
+
+    After:
+
+        runs: [{id: main, gpu_hours: 12}]
+        not_reported: []
+    """
+    for at, gap in enumerate(report.not_reported):
+        if _stands(report, list(tokens(gap.pointer))):
+            message = f'"{gap.pointer}" is named as not reported, and the report has it'
+            yield f"/not_reported/{at}/pointer", message, "delete this line, or the field"
+
+
+def _stands(value: Any, path: list[str]) -> bool:
+    """Tell whether a value stands at the end of a path; `*` asks whether any does."""
+    if value is None or value == ():
+        return False
+    if not path:
+        return True
+    token, rest = path[0], path[1:]
+    if isinstance(value, tuple):
+        names = enumerate(value)
+        return any(
+            _stands(element, rest) for at, element in names if token in ("*", str(at), getattr(element, "id", None))
+        )
+    return _stands(value.get(token) if isinstance(value, dict) else getattr(value, token, None), rest)
+
+
+@rule("RACE803", severity=Severity.WARNING)
+def gap_not_named(report: Report) -> Iterator[Violation]:
+    """What the next level asks for is neither reported nor named in `not_reported`.
+
+    What it checks: every field that level 1 lacks, and the coefficients and counts that level 2 lacks.
+
+    Why it matters: absent may mean zero, unknown or forgotten; a gap that is named with its reason is a disclosure.
+
+    How to fix: report it, or name it with a reason: not_measured, not_published, not_applicable, or a sentence.
+
+    Before:
+
+        runs: [{id: main, policy: policy}]
+
+    After:
+
+        runs: [{id: main, policy: policy}]
+        not_reported: [{pointer: /runs/main/totals, reason: not_measured}]
+    """
+    gaps = Pointed(report, [(gap.pointer, gap) for gap in report.not_reported])
+    named = set()
+    for gap in nameable_gaps(report):
+        is_missing = gap.pointer not in named and not _stands(report, list(tokens(gap.pointer)))
+        if is_missing and not gaps.covering(gap.pointer):
+            named.add(gap.pointer)
+            yield (
+                gap.pointer,
+                f"not reported, nor named as a gap: {gap.what}",
+                "report it, or name it in not_reported",
+            )
+
+
+@rule("RACE804", severity=Severity.WARNING)
+def part_as_whole(report: Report) -> Iterator[Violation]:
+    """Figures cover a part of the run, and its totals do not say that they are a lower bound.
+
+    What it checks: where `coverage.complete` is false and totals stand, that `totals.basis` is `lower_bound` (or
+    `estimated`, where the rest was estimated).
+
+    Why it matters: what was spent in the steps that are not covered was spent all the same.
+
+    How to fix: write `basis: lower_bound`, or estimate the rest and write `basis: estimated`.
+
+    Before:
+
+        coverage: {first_step: 101, last_step: 200, complete: false}
+        totals: {total_flops: 1.0e+20}
+
+    After:
+
+        coverage: {first_step: 101, last_step: 200, complete: false}
+        totals: {total_flops: 1.0e+20, basis: lower_bound}
+    """
+    for index, run in enumerate(report.runs):
+        is_part = run.coverage is not None and run.coverage.complete is False
+        if is_part and run.totals is not None and run.totals.basis not in ("lower_bound", "estimated"):
+            message = "the figures cover a part of the run, and the totals read as the whole"
+            yield f"/runs/{index}/totals", message, "write basis: lower_bound"
+
+
+@rule("RACE805", severity=Severity.WARNING)
+def coverage_mismatch(report: Report) -> Iterator[Violation]:
+    """The steps that the figures cover are not the steps of the run.
+
+    What it checks: where coverage is complete and its unit stated, last_step - first_step + 1 against rollout_steps or
+    optimizer_steps.
+
+    Why it matters: either steps are missing from the figures, or the algorithm was not run as stated.
+
+    How to fix: correct the steps; a run that stopped early has its real steps in `algorithm` and the schedule's end in
+    `coverage.planned_last_step`.
+
+    Before:
+
+        algorithm: {optimizer_steps: 1500}
+        coverage: {first_step: 1, last_step: 850, step_unit: optimizer_step, complete: true}
+
+    After:
+
+        algorithm: {optimizer_steps: 850}
+        coverage: {first_step: 1, last_step: 850, planned_last_step: 1500, step_unit: optimizer_step, complete: true}
+    """
+    for index, run in enumerate(report.runs):
+        cover, settings = run.coverage, run.algorithm
+        if cover is None or settings is None or not cover.complete or cover.step_unit is None:
+            continue
+        steps = settings.rollout_steps if cover.step_unit == "rollout_step" else settings.optimizer_steps
+        if steps is None or cover.first_step is None or cover.last_step is None:
+            continue
+        covered = cover.last_step - cover.first_step + 1
+        if covered != steps:
+            key = f"{cover.step_unit}s"
+            message = f"the figures cover {covered} steps, and {key} says {steps}"
+            yield f"/runs/{index}/coverage/last_step", message, "write the steps that were run, first and last included"
+
+
+@rule("RACE806", severity=Severity.NOTE)
+def project_not_told(report: Report) -> Iterator[Violation]:
+    """A final report says nothing of the rest of the project.
+
+    What it checks: where the status is `final`, that `study` says what else was computed, or that it is complete.
+
+    Why it matters: sweeps and failed runs can cost many times the run that is published; venues ask for them.
+
+    How to fix: write what you know: GPU-hours of a sweep are enough.
+
+    Before:
+
+        report: {status: final}
+
+    After:
+
+        report: {status: final}
+        study: {complete: false, other_compute: [{what: hyper-parameter sweep, gpu_hours: 40}]}
+    """
+    is_final = report.report is not None and report.report.status == "final"
+    is_named = any(gap.pointer == "/study" for gap in report.not_reported)
+    if is_final and report.study is None and not is_named:
+        hint = "write study: {complete: false, other_compute: [...]}, or name /study in not_reported"
+        yield "", "the report is final and says nothing of sweeps, failed and preliminary runs", hint

@@ -16,10 +16,11 @@ from race_report.accounting import (
 from race_report.finding import Severity, rule
 from race_report.flops import EXACT, ROUNDED, relative_difference
 from race_report.numbers import show_number
+from race_report.once import once_a_report
 from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from race_report.document import Report
     from race_report.finding import Violation
@@ -37,19 +38,6 @@ class _Difference(NamedTuple):
     """Why the difference is tolerated; empty where it is not."""
 
 
-def _once_a_report(find: Callable[[Report], Iterator[_Difference]]) -> Callable[[Report], tuple[_Difference, ...]]:
-    """Let two rules share what one pass over a report finds: the last report's differences are kept."""
-    last: tuple[Report, tuple[_Difference, ...]] | None = None
-
-    def found(report: Report) -> tuple[_Difference, ...]:
-        nonlocal last
-        if last is None or last[0] is not report:
-            last = report, tuple(find(report))
-        return last[1]
-
-    return found
-
-
 @rule("RACE301")
 def flops_mismatch(report: Report) -> Iterator[Violation]:
     """`flops` of an entry is not what its counts and the model's coefficients give.
@@ -62,6 +50,15 @@ def flops_mismatch(report: Report) -> Iterator[Violation]:
 
     How to fix: correct the count, the coefficient or the multiplier that is wrong; or delete `flops`, and the tools
     compute it. A figure that was not made from counts has another `method`.
+
+    Before:
+
+        # a LoRA update, counted as if every weight had a gradient
+        - {component: learning, model: policy, operation: update, tokens: 1000, flops: 7.9e+12, method: counts}
+
+    After:
+
+        - {component: learning, model: policy, operation: update, tokens: 1000, flops: 5.3e+12, method: counts}
     """
     yield from _violations(_entry_differences(report), tolerated=False)
 
@@ -75,6 +72,14 @@ def flops_inexact(report: Report) -> Iterator[Violation]:
     Why it matters: sums of rounded figures drift, and a report that is replayed must be exact.
 
     How to fix: write the exact value that the message gives.
+
+    Before:
+
+        flops: 6.93e+16
+
+    After:
+
+        flops: 69319282340659200
     """
     yield from _violations(_entry_differences(report), tolerated=True)
 
@@ -90,6 +95,14 @@ def total_mismatch(report: Report) -> Iterator[Violation]:
     Why it matters: every FLOP is entered once; a total that no ledger adds up to cannot be divided.
 
     How to fix: correct the total or the entry; or delete `totals`, and the tools compute them.
+
+    Before:
+
+        totals: {search_flops: 1.0e+20, learning_flops: 3.0e+20, feedback_flops: 0, total_flops: 5.0e+20}
+
+    After:
+
+        totals: {search_flops: 1.0e+20, learning_flops: 3.0e+20, feedback_flops: 0, total_flops: 4.0e+20}
     """
     yield from _violations(_total_differences(report), tolerated=False)
 
@@ -103,6 +116,14 @@ def total_inexact(report: Report) -> Iterator[Violation]:
     Why it matters: a report that is replayed must be exact.
 
     How to fix: write the exact value that the message gives.
+
+    Before:
+
+        totals: {total_flops: 2.04e+18}
+
+    After:
+
+        totals: {total_flops: 2041007335224115200}
     """
     yield from _violations(_total_differences(report), tolerated=True)
 
@@ -118,6 +139,15 @@ def counts_incomplete(report: Report) -> Iterator[Violation]:
     Why it matters: `counts` is the promise that anyone can recompute the figure.
 
     How to fix: add what is missing, or state the method that was used.
+
+    Before:
+
+        - {component: search, model: policy, operation: forward, tokens: 1000, flops: 2.6e+12, method: counts}
+
+    After:
+
+        - {component: search, model: policy, operation: forward, tokens: 1000, attention_pairs: 500500,
+           logit_rows: 1000, flops: 3171738480000, method: counts}
     """
     models = models_by_id(report)
     for run_index, run in enumerate(report.runs):
@@ -128,7 +158,7 @@ def counts_incomplete(report: Report) -> Iterator[Violation]:
             if missing and not is_left_to_accounting(entry, models):
                 yield (
                     f"/runs/{run_index}/ledger/{index}/method",
-                    f"FLOPs by counts need {' and '.join(missing)}",
+                    f"FLOPs by counts need {' and '.join(lack.what for lack in missing)}",
                     "add it, or state the method that was used: profiler, parameter_rule, hardware or stated",
                 )
 
@@ -154,8 +184,12 @@ def _violations(differences: tuple[_Difference, ...], *, tolerated: bool) -> Ite
             )
 
 
-@_once_a_report
-def _entry_differences(report: Report) -> Iterator[_Difference]:
+@once_a_report
+def _entry_differences(report: Report) -> tuple[_Difference, ...]:
+    return tuple(_find_entry_differences(report))
+
+
+def _find_entry_differences(report: Report) -> Iterator[_Difference]:
     models = models_by_id(report)
     excuses = _Excuses(report)
     for run_index, run in enumerate(report.runs):
@@ -168,8 +202,12 @@ def _entry_differences(report: Report) -> Iterator[_Difference]:
                 yield from excuses.difference(pointer, entry.flops, (expected,), "the counts of this entry")
 
 
-@_once_a_report
-def _total_differences(report: Report) -> Iterator[_Difference]:
+@once_a_report
+def _total_differences(report: Report) -> tuple[_Difference, ...]:
+    return tuple(_find_total_differences(report))
+
+
+def _find_total_differences(report: Report) -> Iterator[_Difference]:
     """Compare totals with the sums of their parts: of what the counts give, or of what the entries state."""
     models = models_by_id(report)
     excuses = _Excuses(report)

@@ -1,0 +1,286 @@
+"""RACE20x: what happened to rollouts and their tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from race_report.finding import Severity, rule
+from race_report.numbers import show_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from race_report.document import Report, Rollouts, Run
+    from race_report.finding import Violation
+
+
+def _with_rollouts(report: Report) -> Iterator[tuple[str, Run, Rollouts]]:
+    for index, run in enumerate(report.runs):
+        if run.rollouts is not None:
+            yield f"/runs/{index}/rollouts", run, run.rollouts
+
+
+@rule("RACE201")
+def rollouts_lost(report: Report) -> Iterator[Violation]:
+    """Rollouts came in that did not go out, or the reverse.
+
+    What it checks: generated + carried_in = trained + discarded + carried_out, where generated, trained and discarded
+    stand; a carried count that is absent is 0.
+
+    Why it matters: discarded rollouts are search compute like any other; the ones that are lost here are lost in the
+    total too.
+
+    How to fix: count what was filtered, expired or down-sampled as discarded. A rollout that is trained on again in a
+    later batch is `reused`, and counts once as trained.
+
+    Before:
+
+        rollouts: {generated: 1000, trained: 250, discarded: 0}
+
+    After:
+
+        rollouts: {generated: 1000, trained: 250, discarded: 750}
+    """
+    for pointer, _, counts in _with_rollouts(report):
+        if counts.generated is None or counts.trained is None or counts.discarded is None:
+            continue
+        came = counts.generated + (counts.carried_in or 0)
+        went = counts.trained + counts.discarded + (counts.carried_out or 0)
+        if came != went:
+            message = (
+                f"{came} rollouts came in (generated, carried_in), {went} went out (trained, discarded, carried_out)"
+            )
+            yield (
+                pointer,
+                message,
+                f"the difference is {came - went}: were rollouts filtered, expired or left in a buffer?",
+            )
+
+
+@rule("RACE202")
+def group_sizes_mismatch(report: Report) -> Iterator[Violation]:
+    """Group sizes do not add up to the rollouts, or to the prompts.
+
+    What it checks: the sum of size x groups in `group_sizes` against generated, its groups against prompts; and the sum
+    in `trained_group_sizes` against trained.
+
+    Why it matters: the distribution of group sizes is what tells adaptive sampling from uniform sampling.
+
+    How to fix: list every draw once, pilot and commit apart, failed groups included.
+
+    Before:
+
+        rollouts: {generated: 1000, group_sizes: [{size: 8, groups: 100}]}
+
+    After:
+
+        rollouts: {generated: 1000, group_sizes: [{size: 8, groups: 100}, {size: 4, groups: 50}]}
+    """
+    for pointer, _, counts in _with_rollouts(report):
+        groups = sum(item.groups for item in counts.group_sizes)
+        checks = (
+            ("group_sizes", counts.group_sizes, "generated", counts.generated),
+            ("trained_group_sizes", counts.trained_group_sizes, "trained", counts.trained),
+        )
+        for name, sizes, key, count in checks:
+            total = sum(item.size * item.groups for item in sizes)
+            if sizes and count is not None and total != count:
+                message = f"the groups hold {total} rollouts, and {key} says {count}"
+                yield f"{pointer}/{name}", message, "list every draw once, with its size"
+        if counts.group_sizes and counts.prompts is not None and groups != counts.prompts:
+            message = f"there are {groups} groups, and prompts says {counts.prompts}"
+            yield f"{pointer}/group_sizes", message, "a prompt that is drawn twice counts twice"
+
+
+@rule("RACE203")
+def prompts_times_group(report: Report) -> Iterator[Violation]:
+    """Prompts times group size are not the rollouts that were generated.
+
+    What it checks: prompts x group_size = generated, in a run that has one group size: no `group_sizes`, no stage with
+    a group size of its own, no item of the pipeline that controls or replays.
+
+    Why it matters: either the group size is not what was run, or rollouts were generated that nobody counted.
+
+    How to fix: give the sizes that happened in `group_sizes`; count groups that were drawn and discarded.
+
+    Before:
+
+        algorithm: {group_size: 8}
+        rollouts: {prompts: 1000, generated: 4000}
+
+    After:
+
+        algorithm: {group_size: 4}
+        rollouts: {prompts: 1000, generated: 4000}
+    """
+    for pointer, run, counts in _with_rollouts(report):
+        size = run.algorithm.group_size if run.algorithm is not None else None
+        if size is None or counts.prompts is None or counts.generated is None or counts.group_sizes:
+            continue
+        is_varied = any(stage.algorithm is not None and stage.algorithm.group_size for stage in run.stages)
+        is_steered = any(item.stage in ("control", "replay") for item in run.pipeline)
+        expected = counts.prompts * size
+        if expected != counts.generated and not is_varied and not is_steered:
+            message = f"{counts.prompts} prompts in groups of {size} are {expected} rollouts, not {counts.generated}"
+            yield (
+                f"{pointer}/generated",
+                message,
+                "give the sizes that happened in group_sizes, discarded groups included",
+            )
+
+
+@rule("RACE204")
+def more_than_there_were(report: Report) -> Iterator[Violation]:
+    """More rollouts were trained on, truncated or discarded than there were.
+
+    What it checks: that trained and discarded are at most generated + carried_in, and truncated at most generated.
+
+    Why it matters: the figure counts uses of rollouts, or rollouts of another run.
+
+    How to fix: count distinct rollouts; uses in later batches are `reused`.
+
+    Before:
+
+        rollouts: {generated: 1000, trained: 4000}
+
+    After:
+
+        rollouts: {generated: 1000, trained: 1000, reused: 3000}
+    """
+    for pointer, _, counts in _with_rollouts(report):
+        if counts.generated is None:
+            continue
+        there = counts.generated + (counts.carried_in or 0)
+        for key, most in (("trained", there), ("discarded", there), ("truncated", counts.generated)):
+            count = getattr(counts, key)
+            if count is not None and count > most:
+                message = f"{key} is {count}, and there were {most} rollouts"
+                yield f"{pointer}/{key}", message, "count distinct rollouts; uses in later batches are `reused`"
+
+
+@rule("RACE205", severity=Severity.WARNING)
+def all_truncated(report: Report) -> Iterator[Violation]:
+    """Every rollout was cut at the cap.
+
+    What it checks: truncated = generated, where any were generated.
+
+    Why it matters: compute was spent on completions that never ended, and most rewards see no answer in them. It is
+    most often the cap that is wrong.
+
+    How to fix: nothing, if it is true; say so in a note.
+
+    Before:
+
+        rollouts: {generated: 1000, truncated: 1000}
+
+    After:
+
+        rollouts: {generated: 1000, truncated: 120}
+    """
+    for pointer, _, counts in _with_rollouts(report):
+        if counts.generated and counts.truncated == counts.generated:
+            message = f"all {counts.generated} rollouts were cut at the cap"
+            yield (
+                f"{pointer}/truncated",
+                message,
+                "if it is true, the run learned little: raise the cap, or say why",
+            )
+
+
+@rule("RACE206")
+def tokens_over_cap(report: Report) -> Iterator[Violation]:
+    """More tokens are reported than the caps allow.
+
+    What it checks: completion_tokens against generated x max_completion_tokens (x max_turns), prompt_tokens against
+    generated x max_prompt_tokens, with the largest cap of any stage.
+
+    Why it matters: a total beyond the cap is most often a sum over ranks, epochs or updates that counts rollouts twice.
+
+    How to fix: count each rollout once. Text that tools return is `read_tokens`.
+
+    Before:
+
+        algorithm: {max_completion_tokens: 512}
+        rollouts: {generated: 100, completion_tokens: 409600}
+
+    After:
+
+        algorithm: {max_completion_tokens: 512}
+        rollouts: {generated: 100, completion_tokens: 51200}
+    """
+    for pointer, run, counts in _with_rollouts(report):
+        if counts.generated is None:
+            continue
+        rollouts = counts.generated + (counts.carried_in or 0)
+        turns = (run.algorithm.max_turns if run.algorithm is not None else None) or 1
+        for key, tokens, cap in (
+            ("prompt_tokens", counts.prompt_tokens, _largest(run, "max_prompt_tokens")),
+            ("completion_tokens", counts.completion_tokens, _largest(run, "max_completion_tokens")),
+        ):
+            most = None if cap is None else rollouts * cap * (turns if key == "completion_tokens" else 1)
+            if tokens is not None and most is not None and tokens > most:
+                message = f"{tokens} tokens are more than {rollouts} rollouts with a cap of {cap} can have ({most})"
+                hint = (
+                    f"that is {tokens / most:.3g} times the most: were ranks, epochs or updates summed?" if most else ""
+                )
+                yield f"{pointer}/{key}", message, hint or "no rollout was generated"
+
+
+def _largest(run: Run, name: str) -> int | None:
+    """Give the largest value of a setting in run and stages; None where one of them leaves it open."""
+    settings = [run.algorithm, *(stage.algorithm for stage in run.stages)]
+    caps = [getattr(setting, name) for setting in settings if setting is not None]
+    known: list[int] = [cap for cap in caps if cap is not None]
+    return max(known) if known and caps[0] is not None else None
+
+
+@rule("RACE207")
+def tokens_below_rollouts(report: Report) -> Iterator[Violation]:
+    """Fewer tokens are reported than rollouts.
+
+    What it checks: that every rollout has a prompt token and a completion token at least.
+
+    Why it matters: the figure is a mean, or in thousands or millions, or of one step only.
+
+    How to fix: write sums over all rollouts of the run.
+
+    Before:
+
+        rollouts: {generated: 1000, completion_tokens: 310}
+
+    After:
+
+        rollouts: {generated: 1000, completion_tokens: 310000}
+    """
+    for pointer, _, counts in _with_rollouts(report):
+        for key, tokens in (("prompt_tokens", counts.prompt_tokens), ("completion_tokens", counts.completion_tokens)):
+            if tokens is not None and counts.generated is not None and tokens < counts.generated:
+                message = f"{tokens} tokens for {counts.generated} rollouts are less than one each"
+                yield f"{pointer}/{key}", message, "write the sum over all rollouts: is this a mean, or in thousands?"
+
+
+@rule("RACE208")
+def pairs_below_tokens(report: Report) -> Iterator[Violation]:
+    """An entry has fewer attention pairs than tokens.
+
+    What it checks: attention_pairs against tokens, where both stand: a token attends to itself at least.
+
+    Why it matters: the pairs are of one sequence, of one layer, or in thousands.
+
+    How to fix: sum, over all tokens, the keys that each attends to; of a causal pass over T tokens after P that is
+    T x P + T x (T + 1) / 2.
+
+    Before:
+
+        - {component: search, tokens: 1000, attention_pairs: 500}
+
+    After:
+
+        - {component: search, tokens: 1000, attention_pairs: 500500}
+    """
+    for run_index, run in enumerate(report.runs):
+        for index, entry in enumerate(run.ledger):
+            if entry.attention_pairs and entry.tokens is not None and entry.attention_pairs < entry.tokens:
+                message = f"{show_number(entry.attention_pairs)} pairs for {entry.tokens} tokens are less than one each"
+                hint = "sum over all tokens the keys that each attends to"
+                yield f"/runs/{run_index}/ledger/{index}/attention_pairs", message, hint
