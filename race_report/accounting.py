@@ -129,8 +129,10 @@ def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients)
         for coefficient, count in (*_TERMS, _ADAPTER_TERM)
         if getattr(entry, count) and getattr(coefficients, coefficient) is None
     ]
-    if entry.operation == "update" and model.trained == "adapter" and not entry.adapter_tokens:
-        missing.append(Lack("adapter_tokens", "adapter_tokens, because an update of adapters runs them unmerged"))
+    if entry.operation == "update" and coefficients.adapter_parameters and entry.adapter_tokens is None:
+        missing.append(Lack("adapter_tokens", "adapter_tokens, because in an update adapters are not merged"))
+    if entry.operation == "update" and model.trained == "adapter" and coefficients.adapter_parameters is None:
+        missing.append(Lack("adapter_tokens", f'`adapter_parameters` of the model "{model.id}", which are trained'))
     return missing
 
 
@@ -217,6 +219,8 @@ def _sum(figures: list[Figure]) -> Figure:
 def ledger_figure(run: Run, component: str, models: dict[str, Model], *, recomputed: bool = False) -> Figure:
     """Sum the entries of a component; where there is none, nothing is known."""
     entries = [entry for entry in run.ledger if entry.component == component]
+    if component != "feedback" and all(entry.model is None and entry.flops is None for entry in entries):
+        return Figure()  # a tool or a CPU fit beside rollouts and updates that nobody entered
     figures = [entry_figure(entry, models, recomputed=recomputed) for entry in entries]
     return _sum(figures) if figures else Figure()
 
@@ -234,8 +238,13 @@ def run_totals(run: Run, models: dict[str, Model]) -> RunTotals:
 
 
 def _known(figure: Figure, run: Run, name: str) -> Figure:
-    """Give a figure of the ledger, or where it is unknown what `totals` states."""
-    return _stated(run, name) if figure.value is None else figure
+    """Give a figure of the ledger; where it is unknown or less than `totals` states, what is stated there."""
+    stated = _stated(run, name)
+    if figure.value is None:
+        return stated
+    if figure.at_least and stated.value is not None and stated.value > figure.value:
+        return Figure(value=stated.value, at_least=True, at_most=figure.at_most)
+    return figure
 
 
 def _stated(run: Run, name: str) -> Figure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -50,6 +50,9 @@ def race() -> None:
 @click.option("--require-level", type=click.IntRange(0, 3), help="Fail where a report does not reach this level.")
 @click.option("--werror", is_flag=True, help="Fail on warnings too.")
 @click.option("--hook", is_flag=True, help="As a pre-commit hook: skip files that are no reports; no file is fine.")
+@click.option("--select", multiple=True, metavar="CODE", help="Show only findings whose code begins so; repeatable.")
+@click.option("--ignore", multiple=True, metavar="CODE=REASON", help="Leave a rule out, for a reason; repeatable.")
+@click.option("--engine", type=click.Choice(["jsonschema-rs", "jsonschema"]), help="What checks the schema.")
 @click.option("--max-bytes", type=click.IntRange(1, 2**40), help="Largest file that is read. (16 MiB unless given)")
 def validate(
     paths: tuple[str, ...],
@@ -57,6 +60,9 @@ def validate(
     require_level: int | None,
     werror: bool,  # noqa: FBT001 - click passes options by name
     hook: bool,  # noqa: FBT001
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    engine: str | None,
     max_bytes: int | None,
 ) -> None:
     """Check reports: every fault, with its place and how to mend it.
@@ -68,17 +74,31 @@ def validate(
     Example:  race validate report.yaml
               race validate --require-level 2 results/
 
+    Settings of a project stand in pyproject.toml, [tool.race]: select (a list of
+    codes), ignore (reasons by code), severity (error, warning or note by code).
+
     \b
     Exit code: 0 clean; 1 errors; 2 wrong usage; 3 a file that cannot be read or
     parsed; 4 a version of the standard that this tool does not know.
     """
+    from importlib.util import find_spec
+
+    from race_report.config import ConfigError, read_config
     from race_report.output import json_text, text_lines
     from race_report.source import MAX_BYTES
     from race_report.validation import gravest, validate_file
 
+    try:
+        config = read_config(".", select, ignore)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
+    if engine is not None and find_spec(engine.replace("-", "_")) is None:
+        message = f"{engine} is not installed: pip install {engine}"
+        raise click.UsageError(message)
     limit = max_bytes or MAX_BYTES
+    options: dict[str, Any] = {"max_bytes": limit, "require_level": require_level or 0, "engine": engine}
     results = [
-        validate_file(path, max_bytes=limit, skip_others=skip_others, require_level=require_level or 0)
+        config.applied(validate_file(path, skip_others=skip_others, **options))
         for path, skip_others in _files(paths, limit, hook=hook)
     ]
     code = gravest([result.exit_code(werror=werror) for result in results])
@@ -87,9 +107,9 @@ def validate(
         print_error(f"no report in {where}: a report is a .json, .yaml or .yml file with a race_version")
         code = Exit.USAGE
     if output_format == "json":
-        print_text(json_text(results, code))
+        print_text(json_text(results, code, config.ignore))
     elif results or hook:
-        print_text("\n".join(text_lines(results)))
+        print_text("\n".join(text_lines(results, config.ignore)))
     sys.exit(code)
 
 
@@ -132,6 +152,10 @@ def init(output: str | None, force: bool) -> None:  # noqa: FBT001
     """
     from race_report._resources import read_text
 
+    if output is not None and output.lower().endswith(".json"):
+        stem = output[: -len(".json")]
+        message = f"the report to fill in is YAML, which has comments: name it {stem}.yaml"
+        raise click.UsageError(message)
     _write(read_text("templates", "report", "minimal.yaml"), output, force=force)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from race_report.parsed import Unparsable
 from race_report.source import SUFFIXES, read_file
-from race_report.validation import has_mark
+from race_report.validation import may_be_report
 
 _OTHER_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 """Folders of installed packages; hidden folders are left out too."""
@@ -34,6 +34,6 @@ def reports_below(folder: str, max_bytes: int) -> list[str]:
 
 def _may_be_report(path: str, max_bytes: int) -> bool:
     try:
-        return has_mark(read_file(path, max_bytes))
+        return may_be_report(read_file(path, max_bytes), max_bytes)
     except Unparsable:
         return True

@@ -39,7 +39,7 @@ _MENDS: Final[dict[str, str]] = {
     "False": "write false",
     "None": "leave the key out, and name the gap in not_reported",
     "#": "JSON has no comments: delete it, or name the file .yaml",
-    "/": "JSON has no comments: delete it, or name the file .yaml",
+    "/": "JSON has no comments: delete it",
     "'": 'write strings in double quotes: "..."',
     "“": 'write straight double quotes: "..."',
     "”": 'write straight double quotes: "..."',

@@ -96,7 +96,11 @@ def _assess(report: Report) -> _Assessment:
         if gaps:
             break
         number += 1
-    return _Assessment(number, gaps, any(figures.total.at_least for figures in known.totals.values()))
+    return _Assessment(number, gaps, any(_is_lower_bound(figures.total) for figures in known.totals.values()))
+
+
+def _is_lower_bound(figure: Figure) -> bool:
+    return figure.at_least and not figure.at_most
 
 
 def _has_split(run: Run) -> bool:
@@ -157,7 +161,7 @@ def _lacking_split(run: Run, known: _Known) -> Iterator[Lack]:
         entries = [entry for entry in run.ledger if entry.component == component]
         if figure.value is None and not known.are_closed(entries):
             hint = _hint(run, component, known, entries)
-            yield Lack(key, f"{component} FLOPs, as entries of the ledger or in `totals`{hint}")
+            yield Lack(key, f"{component} FLOPs, as ledger entries with method and basis{hint}")
         elif figure.value == 0 and not _is_none(run, component, entries):
             yield Lack(key, f"{component} FLOPs; 0 are stated, and nothing says how a run can do without")
         elif figure.value and not any(entry.flops or entry.tokens for entry in entries):
@@ -166,7 +170,7 @@ def _lacking_split(run: Run, known: _Known) -> Iterator[Lack]:
         yield Lack("totals/total_flops", "total FLOPs")
     used = {entry.model for entry in run.ledger}
     for item in run.feedback:
-        if item.model is not None and item.model not in used:
+        if item.model in known.models and item.model not in used:
             what = f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
             yield Lack("ledger", what)
 
@@ -248,7 +252,11 @@ class _Known:
         self._closed = {
             model.id
             for model in report.models
-            if self.may_be_closed(model) and gaps.covering(f"/models/{self.positions[model.id]}/coefficients")
+            if self.may_be_closed(model)
+            and any(
+                gap.reason != "not_measured"
+                for gap in gaps.covering(f"/models/{self.positions[model.id]}/coefficients")
+            )
         }
 
     def may_be_closed(self, model: Model) -> bool:

@@ -6,8 +6,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from race_report.rules import BY_CODE
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from race_report.finding import Finding
     from race_report.validation import Result
@@ -19,20 +21,28 @@ _UNSHOWN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066
 """Characters that end a line, drive a terminal or turn its text around."""
 
 
-def text_lines(results: Sequence[Result]) -> Iterator[str]:
+def text_lines(results: Sequence[Result], reasons: Mapping[str, str] | None = None) -> Iterator[str]:
     """Give what a person reads: findings, then a word on each file, then a sum.
 
     Whatever stands in a file or its name, a finding stays one line and a terminal shows it as it is.
+
+    Args:
+        results: of the files, in their order.
+        reasons: why rules are ignored, by code.
+
     """
-    for line in _text_lines(results):
+    for line in _text_lines(results, reasons or {}):
         yield _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
 
 
-def _text_lines(results: Sequence[Result]) -> Iterator[str]:
+def _text_lines(results: Sequence[Result], reasons: Mapping[str, str]) -> Iterator[str]:
     for result in results:
         for finding in result.findings:
             yield from _finding_lines(result.path, finding)
         yield from _verdict_lines(result)
+    for code, reason in reasons.items():
+        number = sum(result.ignored.get(code, 0) for result in results)
+        yield f"ignored {code} {BY_CODE[code].name}: {reason} ({_plural(number, 'finding')})"
     yield summary_line(results)
 
 
@@ -74,7 +84,7 @@ def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def json_text(results: Sequence[Result], exit_code: int) -> str:
+def json_text(results: Sequence[Result], exit_code: int, reasons: Mapping[str, str]) -> str:
     """Give what a program reads. The keys are always the same; what is not there is null or empty."""
     data = {
         "exit_code": exit_code,
@@ -85,6 +95,15 @@ def json_text(results: Sequence[Result], exit_code: int) -> str:
             "errors": sum(result.errors for result in results),
             "warnings": sum(result.warnings for result in results),
         },
+        "ignored": [
+            {
+                "code": code,
+                "name": BY_CODE[code].name,
+                "reason": reason,
+                "findings": sum(result.ignored.get(code, 0) for result in results),
+            }
+            for code, reason in reasons.items()
+        ],
         "files": [_file(result) for result in results],
     }
     return json.dumps(data, indent=2, ensure_ascii=True)

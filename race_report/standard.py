@@ -51,6 +51,8 @@ def resolved(node: dict[str, Any]) -> dict[str, Any]:
 def noun(name: str) -> str:
     """Give the name of a class as a message says it: `LedgerEntry` is a ledger entry."""
     words = re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
+    if name == "ReportInfo":
+        return "`report`"
     if words.endswith("s") or words.startswith("other"):
         return words
     return f"an {words}" if words[0] in "aeio" else f"a {words}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report.numbers import show_number
 from race_report.parsed import MAX_FAULTS, Fault, escape_pointer
+from race_report.schema_engines import SchemaError, schema_errors
 from race_report.slips import one_of, shorten, type_fault
 from race_report.standard import noun, schema, subschema
 
@@ -54,15 +54,11 @@ _FORMS: Final = (
 )
 """What to write, by the beginning of the pattern that a text does not match."""
 
+_MANY_ELEMENTS: Final = 20_000
+"""Elements of all lists together that are looked at first."""
+
 _FEW: Final = 3
 """Names that a message lists where any would do."""
-
-
-@functools.cache
-def _validator() -> Any:
-    import jsonschema_rs
-
-    return jsonschema_rs.validator_for(schema(), validate_formats=True)
 
 
 class _Error(NamedTuple):
@@ -77,27 +73,63 @@ class _Error(NamedTuple):
     places: Callable[[], Places]
 
 
-def structure_faults(document: Any, places: Callable[[], Places]) -> list[Fault]:
+def structure_faults(document: Any, places: Callable[[], Places], engine: str | None = None) -> list[Fault]:
     """Give every structural fault of a document, one a place; `places` is called where it helps.
 
     Of a value of the wrong type nothing else is said: -0.5 is no count, whatever its sign.
     """
     faults: dict[str, Fault] = {}
-    for error in islice(_validator().iter_errors(document), MAX_FAULTS):
-        path: list[str | int] = list(error.instance_path)
+    beginning = _Beginning(document)
+    for error in islice(beginning.errors(engine), MAX_FAULTS):
         context = _Error(
-            pointer="".join(f"/{escape_pointer(str(token))}" for token in path),
-            path=path,
-            value=_at(document, path),
-            details=error.kind.as_dict(),
-            subschema=subschema(path),
+            pointer="".join(f"/{escape_pointer(str(token))}" for token in error.path),
+            path=error.path,
+            value=_at(document, error.path),
+            details=error.details,
+            subschema=subschema(error.path),
             document=document,
             places=places,
         )
-        for fault in EXPLAINERS[error.kind.name](context):
-            if error.kind.name == "type" or fault.pointer not in faults:
+        for fault in EXPLAINERS[error.keyword](context):
+            if error.keyword == "type" or fault.pointer not in faults:
                 faults[fault.pointer] = fault
-    return list(faults.values())
+    found = list(faults.values())
+    if not beginning.is_all or len(found) >= MAX_FAULTS:
+        message = f"at most {MAX_FAULTS:,} findings in {_MANY_ELEMENTS:,} elements are looked for at a time"
+        found.append(Fault("too-many-findings", "", message, "mend these, and check again"))
+    return found
+
+
+class _Beginning:
+    """The beginning of a long document, which bounds what a hostile one costs.
+
+    An engine collects violations before it gives them, some for every element of every list.
+    """
+
+    def __init__(self, document: Any) -> None:
+        self._document = document
+        self._left = _MANY_ELEMENTS
+        self._beginning = self._cut(document)
+        self.is_all = self._left >= 0
+
+    def _cut(self, value: Any) -> Any:
+        """Copy a value without the elements of lists that are too many."""
+        if isinstance(value, dict):
+            return {key: self._cut(child) for key, child in value.items()}
+        if not isinstance(value, list):
+            return value
+        kept = value[: max(0, self._left)]
+        self._left -= len(value)
+        return [self._cut(child) for child in kept]
+
+    def errors(self, engine: str | None) -> Iterator[SchemaError]:
+        """Give the violations of the beginning; where it has none, of the whole."""
+        if not self.is_all:
+            found = list(schema_errors(self._beginning, engine))
+            if found:
+                return iter(found)
+            self.is_all = True
+        return schema_errors(self._document, engine)
 
 
 def _at(document: Any, path: Sequence[str | int]) -> Any:
@@ -178,7 +210,7 @@ def _wrong_type(error: _Error) -> Iterator[Fault]:
 def _unknown_value(error: _Error) -> Iterator[Fault]:
     if not isinstance(error.value, str):
         return  # the type is wrong, and that is said
-    options = error.details.get("options") or [error.details["expected_value"]]
+    options = error.details["options"]
     name = next((token for token in reversed(error.path) if isinstance(token, str)), "this")
     message = f'"{shorten(error.value)}" is none of the words for {name}'
     if name == "phase" and error.value in error.subschema["enum"]:
@@ -250,6 +282,7 @@ def _too_large(error: _Error) -> Iterator[Fault]:
 EXPLAINERS: Final[dict[str, Callable[[_Error], Iterator[Fault]]]] = {
     "additionalProperties": _unknown_keys,
     "const": _unknown_value,
+    "dependentRequired": _missing_key,
     "enum": _unknown_value,
     "exclusiveMinimum": _not_positive,
     "format": _malformed_text,

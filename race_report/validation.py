@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from race_report.finding import Exit, Finding, Severity
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MARK: Final = "race_version"
 """The key that marks a report."""
 
-_MARK_AS_KEY: Final = re.compile(rb"(?:^|[{,])[ \t]*[\"']?" + MARK.encode() + rb"[\"']?[ \t]*:", re.MULTILINE)
+_MARK_AS_KEY: Final = re.compile(rb"^[^#\r\n]*" + MARK.encode() + rb"[\"']?[ \t]*(?::|$)", re.MULTILINE)
 _OTHER_MARKS: Final = tuple(MARK.encode(f"utf-{encoding}") for encoding in ("16-le", "16-be", "32-le", "32-be"))
 _KEY_RULES: Final = frozenset({"unknown-key", "duplicate-key", "not-yet-supported"})
 """Rules whose findings are about a key and stand there."""
@@ -46,6 +46,8 @@ class Result:
     """Why the file was not validated; empty where it was."""
     document: Any = None
     """The document as JSON has it, where it could be read."""
+    ignored: dict[str, int] = field(default_factory=dict)
+    """How many findings were ignored, by code."""
     view: Report | None = None
     """A view of the document, where its structure is valid: the attributes of a report, for rules and renderings."""
 
@@ -72,7 +74,12 @@ def gravest(codes: list[Exit]) -> Exit:
 
 
 def validate_file(
-    path: str, *, max_bytes: int = MAX_BYTES, skip_others: bool = False, require_level: int = 0
+    path: str,
+    *,
+    max_bytes: int = MAX_BYTES,
+    skip_others: bool = False,
+    require_level: int = 0,
+    engine: str | None = None,
 ) -> Result:
     """Validate a file, or standard input for `-`.
 
@@ -81,19 +88,23 @@ def validate_file(
         max_bytes: the largest size that is read.
         skip_others: whether a file that is no report is skipped with a word; else it is an error.
         require_level: the level below which there is an error.
+        engine: what checks the schema, see `schema_engines`.
 
     """
     name = "<stdin>" if path == STDIN else path
+    data = b""
     try:
         data = read_file(path, max_bytes)
-        if skip_others and not has_mark(data):
+        if skip_others and not may_be_report(data, max_bytes):
             return Result(path=name, skipped=f"no report: it has no {MARK}")
         loaded = load_bytes(within(data, max_bytes), path)
     except Unparsable as unparsable:
+        if skip_others and data and not _has_mark_as_key(data):
+            return Result(path=name, skipped=f"no report: it cannot be read, and has no {MARK}")
         return Result(path=name, findings=(_finding(unparsable.fault, None),))
     if skip_others and not _is_marked(loaded.value):
         return Result(path=name, skipped=f"no report: it has no {MARK} of its own")
-    return _validate_loaded(name, loaded, require_level)
+    return _validate_loaded(name, loaded, require_level, engine)
 
 
 def validate_bytes(data: bytes, path: str) -> Result:
@@ -104,7 +115,7 @@ def validate_bytes(data: bytes, path: str) -> Result:
         return Result(path=path, findings=(_finding(unparsable.fault, None),))
 
 
-def validate_value(value: Any, path: str = "<value>") -> Result:
+def validate_value(value: Any) -> Result:
     """Validate a document that is in memory, made of what `json.loads` gives.
 
     Raises:
@@ -114,7 +125,7 @@ def validate_value(value: Any, path: str = "<value>") -> Result:
     import json
 
     _refuse_other_than_json(value, "", 0)
-    return validate_bytes(json.dumps(value, indent=2).encode("ascii"), path)
+    return validate_bytes(json.dumps(value, indent=2).encode("ascii"), "<value>.json")
 
 
 def _refuse_other_than_json(value: Any, pointer: str, depth: int) -> None:
@@ -135,32 +146,40 @@ def _refuse_other_than_json(value: Any, pointer: str, depth: int) -> None:
         raise ValueError(message)
 
 
-def has_mark(data: bytes) -> bool:
-    """Tell whether bytes hold the mark of a report as a key, without parsing them; in a wrong encoding, at all."""
-    if MARK.encode() in data:
-        return _MARK_AS_KEY.search(data) is not None
-    return any(mark in data for mark in _OTHER_MARKS)
+def may_be_report(data: bytes, max_bytes: int) -> bool:
+    """Tell whether bytes may be a report, without parsing them: whether the mark is there, or an escape may hide it."""
+    if MARK.encode() in data or any(mark in data for mark in _OTHER_MARKS):
+        return True
+    return b"\\u" in data and len(data) <= max_bytes
+
+
+def _has_mark_as_key(data: bytes) -> bool:
+    """Tell whether bytes that cannot be read hold the mark where a key stands, or in another encoding at all."""
+    return _MARK_AS_KEY.search(data) is not None or any(mark in data for mark in _OTHER_MARKS)
 
 
 def _is_marked(value: Any) -> bool:
     return isinstance(value, dict) and MARK in value
 
 
-def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0) -> Result:
+def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0, engine: str | None = None) -> Result:
     def places() -> Places:
         return loaded.places
 
     value = loaded.value
     faults = list(loaded.faults)
+    if len(faults) >= MAX_FAULTS:
+        message = f"at most {MAX_FAULTS:,} findings of reading are looked for at a time"
+        faults.append(Fault("too-many-findings", "", message, "mend these, and check again", TOP))
     view_of_it = None
     level = None
     if not _is_marked(value):
         faults.append(_not_a_report(value))
     elif (wrong_version := version_fault(value, places)) is not None:
         faults.append(wrong_version)
-    elif structural := structure_faults(value, places):
-        explained = {fault.pointer for fault in faults if fault.rule in _VALUE_LOST}
-        faults += [fault for fault in structural if fault.pointer not in explained]
+    elif structural := structure_faults(value, places, engine):
+        lost = {fault.pointer for fault in faults if fault.rule in _VALUE_LOST}
+        faults += [fault for fault in structural if fault.pointer not in lost or fault.rule in _KEY_RULES]
     else:
         view_of_it = view()(value)
         is_well_formed = not any(_severity(fault) is Severity.ERROR for fault in faults)
@@ -168,8 +187,6 @@ def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0) -> Resul
         if is_well_formed:
             has_errors = any(_severity(fault) is Severity.ERROR for fault in faults)
             level = reached_level(view_of_it, has_errors=has_errors)
-    if len(faults) >= MAX_FAULTS:
-        faults.append(Fault("too-many-findings", "", f"after {MAX_FAULTS:,} findings no more are looked for", "", TOP))
     if require_level and (level is None or level.number < require_level):
         faults.append(_level_fault(level, require_level))
     findings = _findings(faults, places)

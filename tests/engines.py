@@ -36,10 +36,10 @@ _RULES = {
 }
 
 
-def schema_verdict(document: Any) -> Verdict:
-    """Give what jsonschema-rs finds by the committed schema."""
+def schema_verdict(document: Any, engine: str = "jsonschema-rs") -> Verdict:
+    """Give what an engine finds by the committed schema."""
     places = Places(text="")  # a document from memory has no text
-    return {(fault.rule, fault.pointer) for fault in structure_faults(document, lambda: places)}
+    return {(fault.rule, fault.pointer) for fault in structure_faults(document, lambda: places, engine)}
 
 
 def class_verdict(document: Any) -> Verdict:

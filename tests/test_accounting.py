@@ -76,7 +76,10 @@ def test_rules_and_sandboxes_add_zero_and_unmeasured_hours_do_not(example: dict[
         {"component": "learning", "phase": "value", "cpu_seconds": 300},
     ]
     (figures,) = totals(view()(example))
-    assert (figures.feedback, figures.search, figures.learning) == (Figure(value=0), Figure(), Figure(value=0))
+    assert (figures.feedback, figures.search, figures.learning) == (Figure(value=0), Figure(), Figure())
+    run["ledger"].append({"component": "learning", "phase": "update", "flops": 7, "method": "stated"})
+    (figures,) = totals(view()(example))
+    assert figures.learning == Figure(value=7)  # a CPU fit beside the update adds nothing
 
 
 def test_stated_totals_stand_where_the_ledger_is_silent(example: dict[str, Any]) -> None:
@@ -173,6 +176,8 @@ def test_a_difference_within_a_stated_range_is_a_warning(example: dict[str, Any]
     assert codes(example) == {("RACE302", "/runs/0/ledger/3/flops")}
     example["qualifications"][0]["low"] = 5e17
     assert codes(example) == {("RACE301", "/runs/0/ledger/3/flops")}
+    del example["qualifications"][0]["low"]
+    assert codes(example) == {("RACE301", "/runs/0/ledger/3/flops")}  # an open end would excuse anything
 
 
 def test_differences_at_the_tolerances(example: dict[str, Any]) -> None:
@@ -187,10 +192,7 @@ def test_differences_at_the_tolerances(example: dict[str, Any]) -> None:
 def test_totals_are_the_sums_of_their_parts(example: dict[str, Any]) -> None:
     stated = run_of(example)["totals"]
     stated["learning_flops"] += 10**18
-    assert codes(example) == {
-        ("RACE303", "/runs/0/totals/learning_flops"),
-        ("RACE303", "/runs/0/totals/total_flops"),
-    }
+    assert codes(example) == {("RACE303", "/runs/0/totals/learning_flops")}  # which of the two is wrong is open
     stated["total_flops"] += 10**18
     assert codes(example) == {("RACE303", "/runs/0/totals/learning_flops")}
     del stated["learning_flops"]

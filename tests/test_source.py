@@ -52,7 +52,7 @@ def test_the_suffix_tells_the_language_and_else_the_first_character() -> None:
     assert load_bytes(b"a: 1", "REPORT.YML").value == {"a": 1}
     assert load_bytes(b'{"a": 1, "b": .5}', "report.yaml").value == {"a": 1, "b": 0.5}
     assert refusal(b"a: 1", "report.json").rule == "invalid-syntax"
-    assert "name the file .yaml" in refusal(b'// comment\n{"a": 1}', "report.json").hint
+    assert "name the file .yaml" in refusal(b'# comment\n{"a": 1}', "report.json").hint
 
 
 @given(st.recursive(st.integers() | st.floats(allow_nan=False, allow_infinity=False), st.lists, max_leaves=30))

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from race_report._resources import resource
-from race_report.accounting import COMPONENTS, Figure, models_by_id, run_gpu_hours, run_totals, trained_parameters
+from race_report.accounting import (
+    COMPONENTS,
+    Figure,
+    ledger_figure,
+    models_by_id,
+    run_gpu_hours,
+    run_totals,
+    trained_parameters,
+)
 from race_report.pointer import Pointed
 from race_report.render.tex import UnprintableCharacter, escape, power_of_ten
 
@@ -159,7 +167,7 @@ def _summary_row(report: Report, index: int, label: str, notes: _Notes) -> list[
         notes.text(_without_owner(name)) if name else notes.dash(report, f"{model}/name", "not stated"),
         cell(Figure(value=trained), _parameters, f"{model}/parameters/trainable", "not stated"),
         cell(
-            _qualified(report, figures.total, f"{here}/totals/total_flops"),
+            _qualified(report, _flops_of_row(report, run, figures), f"{here}/totals/total_flops"),
             power_of_ten,
             f"{here}/totals/total_flops",
             "not stated",
@@ -169,7 +177,7 @@ def _summary_row(report: Report, index: int, label: str, notes: _Notes) -> list[
                 figures.share(component),
                 lambda share: f"{100 * share:.1f}",
                 f"{here}/totals/{component}_flops",
-                _why_no_share(figures, component),
+                _why_no_share(run, figures, component),
             )
             for component in COMPONENTS
         ),
@@ -178,8 +186,17 @@ def _summary_row(report: Report, index: int, label: str, notes: _Notes) -> list[
     ]
 
 
-def _why_no_share(figures: RunTotals, component: str) -> str:
+def _flops_of_row(report: Report, run: Run, figures: RunTotals) -> Figure:
+    """Give the FLOPs of a run: its total, or of preparation, which is in no total, the sum of its entries."""
+    if run.role == "preparation":
+        return ledger_figure(run, "preparation", models_by_id(report))
+    return figures.total
+
+
+def _why_no_share(run: Run, figures: RunTotals, component: str) -> str:
     """Say why a share is not known where `not_reported` has no word on its component."""
+    if run.role == "preparation":
+        return "preparation has no split"
     if getattr(figures, component).value is None:
         return "not stated"
     return "the total is not known" if figures.total.value is None else "a part of the FLOPs is not known"

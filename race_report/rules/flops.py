@@ -216,6 +216,7 @@ def _find_total_differences(report: Report) -> Iterator[_Difference]:
             continue
         pointer = f"/runs/{index}/totals"
         parts = []
+        is_consistent = True
         for component in COMPONENTS:
             stated: float | None = getattr(run.totals, f"{component}_flops")
             figure = ledger_figure(run, component, models)
@@ -227,11 +228,12 @@ def _find_total_differences(report: Report) -> Iterator[_Difference]:
                 assert by_counts is not None  # what is known as stated is known as recomputed
                 what = f"the {component} entries of the ledger"
                 sums = (by_counts, figure.value)
+                is_consistent = False
                 yield from excuses.difference(f"{pointer}/{component}_flops", stated, sums, what)
         total = run.totals.total_flops
         known = [part.value for part in parts if part.value is not None]
         is_partial = len(known) < len(parts) or any(part.at_least for part in parts)
-        if total is not None and known and not (is_partial and total > sum(known)):
+        if total is not None and known and is_consistent and not (is_partial and total > sum(known)):
             what = "search, learning and feedback"
             yield from excuses.difference(f"{pointer}/total_flops", total, (sum(known),), what)
 
@@ -240,7 +242,7 @@ class _Excuses:
     """What makes a difference a warning: that it is a rounding, or lies within a range that the report states."""
 
     def __init__(self, report: Report) -> None:
-        ranges = [entry for entry in report.qualifications if entry.low is not None or entry.high is not None]
+        ranges = [entry for entry in report.qualifications if entry.low is not None and entry.high is not None]
         self._ranges = Pointed(report, [(entry.pointer, entry) for entry in ranges])
 
     def difference(self, pointer: str, stated: float, expected: tuple[float, ...], what: str) -> Iterator[_Difference]:
@@ -253,8 +255,5 @@ class _Excuses:
             yield _Difference(pointer, stated, expected[0], what, excuse)
 
     def _is_within_range(self, pointer: str, value: float) -> bool:
-        """Tell whether a qualification of the figure states a range that the value lies in; one end may be open."""
-        return any(
-            (entry.low is None or entry.low <= value) and (entry.high is None or value <= entry.high)
-            for entry in self._ranges.at(pointer)
-        )
+        """Tell whether a qualification of the figure states a range that the value lies in, with both its ends."""
+        return any((entry.low or 0) <= value <= (entry.high or 0) for entry in self._ranges.at(pointer))

@@ -86,7 +86,7 @@ def _product(factors: tuple[float | None, ...]) -> float | None:
 
 def _rollout_steps(run: Run, stage: Stage) -> float | None:
     """Give the rollout steps of a stage; its optimizer steps are divided by those of a rollout step."""
-    if stage.first_step is None or stage.last_step is None:
+    if stage.first_step is None or stage.last_step is None or stage.last_step < stage.first_step:
         return None
     steps = stage.last_step - stage.first_step + 1
     if stage.step_unit == "optimizer_step":

@@ -1,0 +1,152 @@
+"""What a project sets for its reports: `[tool.race]` in pyproject.toml, and the options that go before it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from race_report.finding import Exit, Severity
+from race_report.rules import BY_CODE, BY_NAME
+
+if TYPE_CHECKING:
+    from race_report.finding import Finding, Rule
+    from race_report.validation import Result
+
+_TABLE = b"[tool.race"
+
+
+class ConfigError(ValueError):
+    """A setting that means nothing; the message says which and what would."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Which findings are shown, and how grave they are. What a report reaches as its level does not depend on it."""
+
+    select: tuple[str, ...] = ()
+    """Beginnings of codes; none means all."""
+    ignore: dict[str, str] = field(default_factory=dict)
+    """Reasons by code: findings of these are counted and not shown."""
+    severity: dict[str, Severity] = field(default_factory=dict)
+    """Severities by code, where they differ from the rule's own."""
+
+    def applied(self, result: Result) -> Result:
+        """Give a result with the findings that are shown, and the number of those that were ignored.
+
+        What keeps a file from being read is always shown.
+        """
+        if not (self.select or self.ignore or self.severity):
+            return result
+        shown = []
+        ignored: dict[str, int] = {}
+        for finding in result.findings:
+            if finding.code in self.ignore:
+                ignored[finding.code] = ignored.get(finding.code, 0) + 1
+            elif not self.select or finding.code.startswith(self.select) or _is_always_shown(finding):
+                severity = self.severity.get(finding.code, finding.severity)
+                shown.append(finding if severity is finding.severity else replace(finding, severity=severity))
+        return replace(result, findings=tuple(shown), ignored=ignored)
+
+
+def _is_always_shown(finding: Finding) -> bool:
+    return BY_CODE[finding.code].exit_code is not Exit.FINDINGS
+
+
+def read_config(folder: str, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> Config:
+    """Give the settings of the project that a folder is in, and of the command line, which go before.
+
+    Args:
+        folder: where to look for pyproject.toml, and above.
+        select: beginnings of codes.
+        ignore: CODE=reason each.
+
+    Raises:
+        ConfigError: a setting means nothing.
+
+    """
+    path, table = _project_table(folder)
+    where = f"{path}, [tool.race]"
+    known = {"select", "ignore", "severity"}
+    unknown = sorted(table.keys() - known)
+    if unknown:
+        raise ConfigError(f'{where}: no setting "{unknown[0]}"; there are {", ".join(sorted(known))}')
+    selected = select or _texts(table.get("select", []), f"{where}, select")
+    for code in selected:
+        if not any(rule_code.startswith(code) for rule_code in BY_CODE):
+            raise ConfigError(f'select: no code begins with "{code}"; race rules lists them')
+    reasons = {
+        _ignorable(name, f"{where}, ignore").code: _reason(name, reason)
+        for name, reason in _table(table.get("ignore", {}), f"{where}, ignore").items()
+    }
+    for item in ignore:
+        name, _, reason = item.partition("=")
+        reasons[_ignorable(name, "--ignore").code] = _reason(name, reason)
+    severities = {
+        _ignorable(name, f"{where}, severity").code: _severity(name, word)
+        for name, word in _table(table.get("severity", {}), f"{where}, severity").items()
+    }
+    return Config(select=selected, ignore=reasons, severity=severities)
+
+
+def _project_table(folder: str) -> tuple[str, dict[str, Any]]:
+    """Find the nearest pyproject.toml that has settings for us."""
+    here = os.path.abspath(folder)
+    while True:
+        path = os.path.join(here, "pyproject.toml")
+        if os.path.isfile(path):
+            try:
+                with open(path, "rb") as file:
+                    data = file.read()
+            except OSError:
+                data = b""
+            if _TABLE in data:
+                return path, _parsed(path, data)
+        above = os.path.dirname(here)
+        if above == here or os.path.exists(os.path.join(here, ".git")):
+            return "", {}
+        here = above
+
+
+def _parsed(path: str, data: bytes) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        table = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return _table(table.get("tool", {}).get("race", {}), f"{path}, [tool.race]")
+
+
+def _table(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where}: a table should stand here")
+    return value
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{where}: a list of codes should stand here")
+    return tuple(value)
+
+
+def _ignorable(name: str, where: str) -> Rule:
+    rule = BY_CODE.get(name) or BY_NAME.get(name)
+    if rule is None:
+        raise ConfigError(f'{where}: no rule "{name}"; race rules lists them')
+    if rule.exit_code is not Exit.FINDINGS:
+        raise ConfigError(f"{where}: {rule.code} {rule.name} keeps a file from being checked, and is always an error")
+    return rule
+
+
+def _reason(name: str, reason: Any) -> str:
+    if not isinstance(reason, str) or not reason.strip():
+        raise ConfigError(f'{name} is ignored without a reason: write {name}="why", which is printed')
+    return reason.strip()
+
+
+def _severity(name: str, word: Any) -> Severity:
+    try:
+        return Severity(word)
+    except ValueError as error:
+        raise ConfigError(f'severity of {name}: "{word}" is none of error, warning, note') from error

@@ -1,0 +1,99 @@
+"""Every code has a page: what, why, how, and an example before and after."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from race_report import rules as package
+from race_report.finding import Rule
+from race_report.pages import FAMILIES, find_rule, page_of
+from race_report.rules import RULES, disclosure, flops, identity, reading, rollouts, steps, structure
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Race = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_the_page_of_a_rule_is_whole(rule: Rule) -> None:
+    page = page_of(rule)
+    assert page.summary.endswith(".")
+    assert list(page.sections) == ["What it checks", "Why it matters", "How to fix"]
+    assert all(len(text) > 20 and text.endswith(".") for text in page.sections.values())
+    assert page.before
+    assert page.after
+    assert page.before != page.after
+    assert rule.code[4] in FAMILIES
+
+
+def test_codes_and_names_are_unique_and_of_one_form() -> None:
+    assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        assert re.fullmatch(r"RACE[0-9]{3}", rule.code)
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
+    assert [rule.code for rule in RULES] == sorted(rule.code for rule in RULES)
+
+
+def test_every_rule_that_is_written_is_in_the_table() -> None:
+    modules = (disclosure, flops, identity, reading, rollouts, steps, structure)
+    written = {value.code for module in modules for value in vars(module).values() if isinstance(value, Rule)}
+    assert written == {rule.code for rule in package.RULES}
+
+
+def test_a_rule_is_found_by_code_and_name_in_any_case() -> None:
+    assert find_rule("race301") is find_rule("flops-mismatch") is find_rule("Flops_Mismatch")
+    assert find_rule("RACE999") is None
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_explain_shows_the_page(race: Race, rule: Rule) -> None:
+    done = race("explain", rule.code)
+    page = page_of(rule)
+    assert done.returncode == 0
+    for text in (rule.name, page.summary, *page.sections, *page.sections.values(), page.before, page.after):
+        assert " ".join(text.split()) in " ".join(done.stdout.split())
+
+
+def test_an_unknown_code_is_wrong_usage_with_a_proposal(race: Race) -> None:
+    done = race("explain", "flops-mismatsh")
+    assert (done.returncode, "did you mean flops-mismatch?" in done.stderr) == (2, True)
+
+
+def test_all_rules_are_listed(race: Race) -> None:
+    done = race("rules")
+    assert [line.split()[0] for line in done.stdout.splitlines()[::2]] == [rule.code for rule in RULES]
+    assert race("rules", "--format", "json").stdout.count('"code"') == len(RULES)
+
+
+def test_every_code_has_a_place_in_the_standard(root: Path) -> None:
+    text = (root / "schema" / "1.0" / "SPEC.md").read_text("utf-8")
+    named = set(re.findall(r"RACE[0-9]{3}", text))
+    assert named == {rule.code for rule in RULES}
+
+
+def test_every_demand_of_the_standard_has_a_code(root: Path) -> None:
+    """MUST and SHOULD stand only in sentences that name what checks them."""
+    text = (root / "schema" / "1.0" / "SPEC.md").read_text("utf-8")
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    demands = [line for line in text.splitlines() if re.search(r"\b(MUST|SHOULD)\b", line)]
+    assert len(demands) > 30
+    without = [line for line in demands if not re.search(r"RACE[0-9]{3}", line)]
+    assert without == [
+        "In this document MUST is what an error is about, SHOULD what a warning is about; the code in brackets checks it."
+    ]
+
+
+def test_errors_are_musts_and_warnings_are_shoulds(root: Path) -> None:
+    text = (root / "schema" / "1.0" / "SPEC.md").read_text("utf-8")
+    for rule in RULES:
+        (line,) = [
+            line for line in text.splitlines() if f"[{rule.code}]" in line and re.search("MUST|SHOULD|note", line)
+        ]
+        word = {"error": "MUST", "warning": "SHOULD", "note": "note"}[rule.severity]
+        assert re.search(rf"\b{word}\b", line), f"{rule.code} is {rule.severity}: {line}"
