@@ -20,6 +20,7 @@ check: lint types docs-check test  ## all that must be clean before a commit
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -34,6 +35,7 @@ docs-check: $(VENV)/.dev
 
 bench: $(VENV)/.dev  ## measure against check-jsonschema; ratios within one run
 	$(BIN)/python tests/bench/validate.py
+	$(BIN)/python tests/bench/throughput.py
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m build

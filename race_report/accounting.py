@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.flops import ROUNDED, Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
+from race_report.once import once_a_report
 
 if TYPE_CHECKING:
     from race_report.document import Coefficients, LedgerEntry, Model, Report, Run
@@ -16,14 +17,13 @@ if TYPE_CHECKING:
 COMPONENTS: Final = ("search", "learning", "feedback")
 """The components that make the total."""
 
-_ADAPTER_TERM: Final = ("adapter_parameters", "adapter_tokens")
-
 _TERMS: Final = (
     ("head_parameters", "logit_rows"),
     ("attention_width", "attention_pairs"),
     ("bounded_attention_width", "bounded_attention_pairs"),
+    ("adapter_parameters", "adapter_tokens"),
 )
-"""Coefficients whose count must be known where they are not 0. Tokens must be; adapter tokens may be absent."""
+"""Coefficients whose count must be known where they are not 0; but for adapter tokens, which may be absent."""
 
 
 MODEL_PHASES: Final = frozenset(
@@ -119,16 +119,13 @@ def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> l
 
 def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> list[Lack]:
     """Give the counts that coefficients ask for, and the coefficients that counts ask for."""
-    missing = [
-        Lack(count, count)
-        for coefficient, count in _TERMS
-        if getattr(coefficients, coefficient) and getattr(entry, count) is None
-    ]
-    missing += [
-        Lack(count, f'`{coefficient}` of the model "{model.id}"')
-        for coefficient, count in (*_TERMS, _ADAPTER_TERM)
-        if getattr(entry, count) and getattr(coefficients, coefficient) is None
-    ]
+    missing = []
+    for coefficient, count in _TERMS:
+        cost, number = getattr(coefficients, coefficient), getattr(entry, count)
+        if number is None and cost and count != "adapter_tokens":
+            missing.append(Lack(count, count))
+        elif number and cost is None:
+            missing.append(Lack(count, f'`{coefficient}` of the model "{model.id}"'))
     if entry.operation == "update" and coefficients.adapter_parameters and entry.adapter_tokens is None:
         missing.append(Lack("adapter_tokens", "adapter_tokens, because in an update adapters are not merged"))
     if entry.operation == "update" and model.trained == "adapter" and coefficients.adapter_parameters is None:
@@ -150,18 +147,52 @@ def is_left_to_accounting(entry: LedgerEntry, models: dict[str, Model]) -> bool:
     )
 
 
+class Recomputation(NamedTuple):
+    """What follows from an entry's counts: its FLOPs, or what is missing."""
+
+    flops: int | None
+    missing: list[Lack]
+
+
+@once_a_report
+def recomputations(report: Report) -> list[list[Recomputation]]:
+    """Recompute every entry of every run, once for all who ask."""
+    models = models_by_id(report)
+    return [[_recomputation(entry, models) for entry in run.ledger] for run in report.runs]
+
+
+def _recomputation(entry: LedgerEntry, models: dict[str, Model]) -> Recomputation:
+    missing = missing_for_recomputation(entry, models)
+    return Recomputation(None if missing else _product(entry, models), missing)
+
+
 def recompute(entry: LedgerEntry, models: dict[str, Model]) -> int | None:
     """Give the FLOPs that follow from an entry's counts, or None where something is missing."""
-    if missing_for_recomputation(entry, models):
-        return None
-    assert entry.model is not None
-    model = models[entry.model]
+    return _recomputation(entry, models).flops
+
+
+def _product(entry: LedgerEntry, models: dict[str, Model]) -> int:
+    """Multiply the counts of an entry that lacks nothing by its model's coefficients."""
+    model = models[entry.model or ""]
     factors = _factors(entry, model)
     assert model.coefficients is not None
     assert factors is not None
+    costs = model.coefficients
     return entry_flops(
-        ModelCoefficients(*(getattr(model.coefficients, name) or 0 for name in ModelCoefficients._fields)),
-        PassCounts(*(getattr(entry, name) or 0 for name in PassCounts._fields)),
+        ModelCoefficients(
+            body_parameters=costs.body_parameters,
+            head_parameters=costs.head_parameters,
+            attention_width=costs.attention_width,
+            bounded_attention_width=costs.bounded_attention_width or 0,
+            adapter_parameters=costs.adapter_parameters or 0,
+        ),
+        PassCounts(
+            tokens=entry.tokens or 0,
+            logit_rows=entry.logit_rows or 0,
+            attention_pairs=entry.attention_pairs or 0,
+            bounded_attention_pairs=entry.bounded_attention_pairs or 0,
+            adapter_tokens=entry.adapter_tokens or 0,
+        ),
         factors,
     )
 
@@ -205,15 +236,18 @@ def _figure(value: float | None, basis: str | None) -> Figure:
 
 def _sum(figures: list[Figure]) -> Figure:
     """Add figures; an unknown one makes a lower bound of the rest, and nothing of a rest that is 0."""
-    known = [figure.value for figure in figures if figure.value is not None]
-    has_unknown = len(known) < len(figures)
-    if has_unknown and not any(known):
+    total: float = 0
+    unknown = at_least = at_most = False
+    for figure in figures:
+        if figure.value is None:
+            unknown = True
+        else:
+            total += figure.value
+            at_least = at_least or figure.at_least
+            at_most = at_most or figure.at_most
+    if unknown and not total:
         return Figure()
-    return Figure(
-        value=sum(known),
-        at_least=has_unknown or any(figure.at_least for figure in figures),
-        at_most=any(figure.at_most for figure in figures),
-    )
+    return Figure(value=total, at_least=at_least or unknown, at_most=at_most)
 
 
 def ledger_figure(run: Run, component: str, models: dict[str, Model], *, recomputed: bool = False) -> Figure:
@@ -225,9 +259,21 @@ def ledger_figure(run: Run, component: str, models: dict[str, Model], *, recompu
     return _sum(figures) if figures else Figure()
 
 
-def run_totals(run: Run, models: dict[str, Model]) -> RunTotals:
-    """Give the totals of a run: as its ledger says, and as it states where the ledger is silent."""
-    parts = {name: _known(ledger_figure(run, name, models), run, f"{name}_flops") for name in COMPONENTS}
+@once_a_report
+def ledger_figures(report: Report) -> list[dict[str, Figure]]:
+    """Sum the entries of each component, run by run, as the entries state."""
+    models = models_by_id(report)
+    return [{name: ledger_figure(run, name, models) for name in COMPONENTS} for run in report.runs]
+
+
+@once_a_report
+def totals(report: Report) -> list[RunTotals]:
+    """Give the totals of every run of a report, in its order: as its ledger says, else as it states."""
+    return [_run_totals(run, parts) for run, parts in zip(report.runs, ledger_figures(report), strict=True)]
+
+
+def _run_totals(run: Run, entered: dict[str, Figure]) -> RunTotals:
+    parts = {name: _known(figure, run, f"{name}_flops") for name, figure in entered.items()}
     total = _sum(list(parts.values()))
     stated = _stated(run, "total_flops")
     if any(part.value is None for part in parts.values()) and stated.value is not None:
@@ -271,9 +317,3 @@ def run_gpu_hours(run: Run) -> Figure:
         for pool in run.hardware
     ]
     return _sum([Figure(value=hours) for hours in pools]) if pools else Figure()
-
-
-def totals(report: Report) -> list[RunTotals]:
-    """Give the totals of every run of a report, in its order."""
-    models = models_by_id(report)
-    return [run_totals(run, models) for run in report.runs]

@@ -89,7 +89,9 @@ def entry_flops(coefficients: ModelCoefficients, counts: PassCounts, factors: Fa
 
 def _exact(number: float) -> int | Fraction:
     """Give a JSON number as an integer, or as the fraction that its decimal digits say."""
-    if number == int(number):
+    if isinstance(number, int):
+        return number
+    if number.is_integer():
         return int(number)
     from fractions import Fraction
 

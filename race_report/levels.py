@@ -12,11 +12,11 @@ from race_report.accounting import (
     RunTotals,
     entry_figure,
     is_left_to_accounting,
-    ledger_figure,
+    ledger_figures,
     missing_for_recomputation,
     models_by_id,
-    recompute,
-    run_totals,
+    recomputations,
+    totals,
 )
 from race_report.flops import ROUNDED, relative_difference
 from race_report.once import once_a_report
@@ -200,7 +200,7 @@ def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
     """Level 2: coefficients of every open model, and counts on every entry that has one; recomputation agrees."""
     for at, run in enumerate(report.runs):
         for component in COMPONENTS:
-            if known.is_stated_only(run, component):
+            if known.is_stated_only(at, run, component):
                 what = f"{component} FLOPs from entries; the figure in `totals` follows from none"
                 yield from _placed(at, run, [Lack("ledger", what)])
         for index, entry in _counted(run):
@@ -210,8 +210,8 @@ def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
 
 def _gaps_of_entry(at: int, run: Run, index: int, known: _Known) -> Iterator[Gap]:
     entry = run.ledger[index]
-    missing = missing_for_recomputation(entry, known.models)
-    if not missing and not known.agrees(entry):
+    missing = known.recomputed[at][index].missing
+    if not missing and not known.agrees(entry, known.recomputed[at][index].flops):
         what = "FLOPs that its counts give; the stated ones are by another method"
         yield _of_entry(at, run, index, Lack("flops", what))
     if not missing:
@@ -238,26 +238,29 @@ def _gaps_of_replayable(report: Report, known: _Known) -> Iterator[Gap]:  # noqa
     yield from traces or [Gap("", "a replay of the trace, which this version of race cannot do yet")]
 
 
+def _named_as_closed(report: Report, models: list[str], positions: dict[str, int]) -> Iterator[str]:
+    """Give those of some models whose coefficients are named in `not_reported`; unmeasured ones are not closed."""
+    gaps = Pointed(report, [(gap.pointer, gap.reason) for gap in report.not_reported])
+    for model in models:
+        reasons = gaps.covering(f"/models/{positions[model]}/coefficients")
+        if any(reason != "not_measured" for reason in reasons):
+            yield model
+
+
 class _Known:
     """What all levels ask of a report: its models, which of them are closed, its totals by run."""
 
     def __init__(self, report: Report) -> None:
         self.models: dict[str, Model] = models_by_id(report)
         self.totals: dict[str, RunTotals] = {
-            run.id: run_totals(run, self.models) for run in report.runs if _has_split(run)
+            run.id: figures for run, figures in zip(report.runs, totals(report), strict=True) if _has_split(run)
         }
+        self._entered = ledger_figures(report)
+        self.recomputed = recomputations(report)
         self.positions = {model.id: at for at, model in enumerate(report.models)}
         self._policies = {run.policy for run in report.runs}
-        gaps = Pointed(report, [(gap.pointer, gap) for gap in report.not_reported])
-        self._closed = {
-            model.id
-            for model in report.models
-            if self.may_be_closed(model)
-            and any(
-                gap.reason != "not_measured"
-                for gap in gaps.covering(f"/models/{self.positions[model.id]}/coefficients")
-            )
-        }
+        candidates = [model.id for model in report.models if self.may_be_closed(model)]
+        self._closed = set(_named_as_closed(report, candidates, self.positions)) if candidates else set()
 
     def may_be_closed(self, model: Model) -> bool:
         """Tell whether a model's coefficients can be unknown; whoever trains a model knows its shape."""
@@ -268,11 +271,11 @@ class _Known:
             and model.id not in self._policies
         )
 
-    def is_stated_only(self, run: Run, component: str) -> bool:
+    def is_stated_only(self, at: int, run: Run, component: str) -> bool:
         """Tell whether a figure of `totals` has entries beside it, of which nothing is known."""
         stated = getattr(run.totals, f"{component}_flops") if run.totals is not None else None
         is_entered = any(entry.component == component for entry in run.ledger)
-        return bool(stated) and is_entered and ledger_figure(run, component, self.models).value is None
+        return bool(stated) and is_entered and self._entered[at][component].value is None
 
     def is_closed(self, entry: LedgerEntry) -> bool:
         """Tell whether the FLOPs of an entry are unknown because its model is closed: named so in `not_reported`."""
@@ -287,12 +290,11 @@ class _Known:
         """Tell whether no model ran for an entry."""
         return entry.model is None and entry_figure(entry, self.models).value == 0
 
-    def agrees(self, entry: LedgerEntry) -> bool:
+    def agrees(self, entry: LedgerEntry, computed: int | None) -> bool:
         """Tell whether FLOPs stated by another method than counts are those that the counts give.
 
         Of method `counts`, flops-mismatch has said so.
         """
         if entry.flops is None or entry.method in (None, "counts"):
             return True
-        computed = recompute(entry, self.models)
         return computed is not None and relative_difference(entry.flops, computed) <= ROUNDED

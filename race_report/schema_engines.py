@@ -28,6 +28,17 @@ class SchemaError(NamedTuple):
     """`unexpected` keys, a missing `property`, `types` or `options` that are right, a `limit`."""
 
 
+def is_valid(document: Any, engine: str | None = None) -> bool:
+    """Tell whether there is no violation, without collecting any."""
+    if engine != "jsonschema":
+        try:
+            return bool(_rust_validator().is_valid(document))
+        except ImportError:
+            if engine is not None:
+                raise
+    return bool(_python_validator().is_valid(document))
+
+
 def schema_errors(document: Any, engine: str | None = None) -> Iterator[SchemaError]:
     """Give every violation, in no order.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _NOUNS = (
     ("^[A-Za-z]", "[id](#3-the-document)"),
     ("^https?", "address"),
-    ("^(/", "[pointer](#6-pointers)"),
+    ("^(/", "[pointer](#6-names-and-pointers)"),
     ("^(?![/~]", "relative path"),
     ("^[0-9a-f]{64}", "64 hexadecimal digits"),
     ("^(", "identifier"),

@@ -41,9 +41,11 @@ def subschema(path: Sequence[str | int]) -> dict[str, Any]:
 
 def resolved(node: dict[str, Any]) -> dict[str, Any]:
     """Give what a reference of the schema stands for, with the noun of the object that it describes."""
-    if "$ref" not in node:
-        return node
-    name = node["$ref"].rpartition("/")[2]
+    return _definition(node["$ref"].rpartition("/")[2]) if "$ref" in node else node
+
+
+@functools.cache
+def _definition(name: str) -> dict[str, Any]:
     definition: dict[str, Any] = schema()["$defs"][name]
     return definition | {"noun": noun(name)}
 

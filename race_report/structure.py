@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report.numbers import show_number
 from race_report.parsed import MAX_FAULTS, Fault, escape_pointer
-from race_report.schema_engines import SchemaError, schema_errors
+from race_report.schema_engines import SchemaError, is_valid, schema_errors
 from race_report.slips import one_of, shorten, type_fault
 from race_report.standard import noun, schema, subschema
 
@@ -78,6 +78,8 @@ def structure_faults(document: Any, places: Callable[[], Places], engine: str | 
 
     Of a value of the wrong type nothing else is said: -0.5 is no count, whatever its sign.
     """
+    if is_valid(document, engine):
+        return []
     faults: dict[str, Fault] = {}
     beginning = _Beginning(document)
     for error in islice(beginning.errors(engine), MAX_FAULTS):

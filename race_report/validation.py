@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from race_report.finding import Exit, Finding, Severity
 from race_report.levels import Level, reached_level
 from race_report.parsed import MAX_DEPTH, MAX_FAULTS, Fault, Unparsable
-from race_report.rules import BY_CODE, BY_NAME, RULES
+from race_report.rules import BY_CODE, BY_NAME, CHECKS
 from race_report.slips import version_fault
 from race_report.source import MAX_BYTES, STDIN, TOP, load_bytes, read_file, within
 from race_report.standard import VERSION, view
@@ -222,10 +222,9 @@ def _level_fault(level: Level | None, required: int) -> Fault:
 
 def check_rules(report: Report) -> Iterator[Fault]:
     """Run every rule on a structurally valid report."""
-    for rule in RULES:
-        if rule.check is not None:
-            for pointer, message, hint in rule.check(report):
-                yield Fault(rule.name, pointer, message, hint)
+    for rule, check in CHECKS:
+        for pointer, message, hint in check(report):
+            yield Fault(rule.name, pointer, message, hint)
 
 
 def _findings(faults: list[Fault], places: Callable[[], Places]) -> tuple[Finding, ...]:

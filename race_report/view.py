@@ -7,6 +7,7 @@ silent, and a misspelt name raises. Rules are typed against `race_report.documen
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Viewed:
     """An object of a report. `_makers` turn raw values into views, tuples and integers, by key."""
 
-    _makers: dict[str, Maker]
+    _makers: tuple[tuple[str, Maker], ...]
 
     def __repr__(self) -> str:
         """Show what the report says."""
@@ -44,7 +45,9 @@ class ViewFactory:
         made = self._classes.get(name)
         if made is None:
             properties: dict[str, Any] = definition["properties"]
-            makers = {key: maker for key, value in properties.items() if (maker := self._maker(value)) is not None}
+            makers = tuple(
+                (key, maker) for key, value in properties.items() if (maker := self._maker(value)) is not None
+            )
             absent = {key: () if value.get("type") == "array" else None for key, value in properties.items()}
             made = self._classes[name] = type(name, (Viewed,), {**absent, "_makers": makers})
         return made
@@ -54,7 +57,7 @@ class ViewFactory:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             cls = self._class(name, self._definitions[name])
-            return lambda value: _view(cls, value)
+            return partial(_view, cls)
         if schema.get("type") == "array":
             item = self._maker(schema["items"])
             return (lambda values: tuple(map(item, values))) if item is not None else tuple
@@ -69,8 +72,8 @@ class ViewFactory:
 def _view(cls: type[Viewed], value: dict[str, Any]) -> Viewed:
     viewed = cls.__new__(cls)
     data = viewed.__dict__
-    makers = cls._makers
-    for key, raw in value.items():
-        maker = makers.get(key)
-        data[key] = raw if maker is None else maker(raw)
+    data.update(value)
+    for key, maker in cls._makers:
+        if key in data:
+            data[key] = maker(data[key])
     return viewed

@@ -101,7 +101,7 @@ def test_projects_without_settings_of_ours_are_passed_over(tmp_path: Path) -> No
 )
 def test_a_setting_that_means_nothing_is_wrong_usage(race: Race, tmp_path: Path, text: str, words: str) -> None:
     settings(tmp_path, text)
-    with pytest.raises(ConfigError, match="pyproject.toml|ignored without|select: no|severity of"):
+    with pytest.raises(ConfigError, match=r"pyproject.toml|ignored without|select: no|severity of"):
         read_config(str(tmp_path))
     done = race("validate", "--hook")
     assert (done.returncode, words in done.stderr) == (2, True), done.stderr

@@ -15,7 +15,7 @@ from race_report.accounting import (
     ledger_figure,
     models_by_id,
     run_gpu_hours,
-    run_totals,
+    totals,
     trained_parameters,
 )
 from race_report.pointer import Pointed
@@ -149,7 +149,7 @@ def _label(report: Report, run: Run, *, alone: bool) -> str:
 def _summary_row(report: Report, index: int, label: str, notes: _Notes) -> list[str]:
     run = report.runs[index]
     here = f"/runs/{index}"
-    figures = run_totals(run, models_by_id(report))
+    figures = totals(report)[index]
     position = next((at for at, model in enumerate(report.models) if model.id == run.policy), None)
     policy = report.models[position] if position is not None else None
     model = f"/models/{position}"

@@ -76,5 +76,8 @@ RULES: Final[tuple[Rule, ...]] = (
     project_not_told,
 )
 
+CHECKS: Final = tuple((rule, rule.check) for rule in RULES if rule.check is not None)
+"""The rules that look at a report whose structure is valid."""
+
 BY_NAME: Final[dict[str, Rule]] = {rule.name: rule for rule in RULES}
 BY_CODE: Final[dict[str, Rule]] = {rule.code: rule for rule in RULES}

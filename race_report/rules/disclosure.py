@@ -96,9 +96,12 @@ def gap_not_named(report: Report) -> Iterator[Violation]:
         runs: [{id: main, policy: policy}]
         not_reported: [{pointer: /runs/main/totals, reason: not_measured}]
     """
+    lacking = nameable_gaps(report)
+    if not lacking:
+        return
     gaps = Pointed(report, [(gap.pointer, gap) for gap in report.not_reported])
     named = set()
-    for gap in nameable_gaps(report):
+    for gap in lacking:
         is_missing = gap.pointer not in named and not _stands(report, list(tokens(gap.pointer)))
         if is_missing and not gaps.covering(gap.pointer):
             named.add(gap.pointer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from race_report.accounting import (
@@ -9,9 +10,9 @@ from race_report.accounting import (
     Figure,
     is_left_to_accounting,
     ledger_figure,
-    missing_for_recomputation,
+    ledger_figures,
     models_by_id,
-    recompute,
+    recomputations,
 )
 from race_report.finding import Severity, rule
 from race_report.flops import EXACT, ROUNDED, relative_difference
@@ -22,7 +23,7 @@ from race_report.pointer import Pointed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from race_report.document import Report
+    from race_report.document import Qualification, Report
     from race_report.finding import Violation
 
 
@@ -150,11 +151,12 @@ def counts_incomplete(report: Report) -> Iterator[Violation]:
            logit_rows: 1000, flops: 3171738480000, method: counts}
     """
     models = models_by_id(report)
+    recomputed = recomputations(report)
     for run_index, run in enumerate(report.runs):
         for index, entry in enumerate(run.ledger):
             if entry.method != "counts":
                 continue
-            missing = missing_for_recomputation(entry, models)
+            missing = recomputed[run_index][index].missing
             if missing and not is_left_to_accounting(entry, models):
                 yield (
                     f"/runs/{run_index}/ledger/{index}/method",
@@ -190,14 +192,14 @@ def _entry_differences(report: Report) -> tuple[_Difference, ...]:
 
 
 def _find_entry_differences(report: Report) -> Iterator[_Difference]:
-    models = models_by_id(report)
     excuses = _Excuses(report)
+    recomputed = recomputations(report)
     for run_index, run in enumerate(report.runs):
         for index, entry in enumerate(run.ledger):
-            if entry.flops is None or entry.method not in (None, "counts"):
+            expected = recomputed[run_index][index].flops
+            if entry.flops is None or expected is None or entry.flops == expected:
                 continue
-            expected = recompute(entry, models)
-            if expected is not None:
+            if entry.method in (None, "counts"):
                 pointer = f"/runs/{run_index}/ledger/{index}/flops"
                 yield from excuses.difference(pointer, entry.flops, (expected,), "the counts of this entry")
 
@@ -210,6 +212,7 @@ def _total_differences(report: Report) -> tuple[_Difference, ...]:
 def _find_total_differences(report: Report) -> Iterator[_Difference]:
     """Compare totals with the sums of their parts: of what the counts give, or of what the entries state."""
     models = models_by_id(report)
+    entered = ledger_figures(report)
     excuses = _Excuses(report)
     for index, run in enumerate(report.runs):
         if run.totals is None:
@@ -219,7 +222,7 @@ def _find_total_differences(report: Report) -> Iterator[_Difference]:
         is_consistent = True
         for component in COMPONENTS:
             stated: float | None = getattr(run.totals, f"{component}_flops")
-            figure = ledger_figure(run, component, models)
+            figure = entered[index][component]
             parts.append(figure if stated is None else Figure(value=stated))
             if stated is None or figure.value is None or (figure.at_least and stated > figure.value):
                 continue
@@ -242,8 +245,7 @@ class _Excuses:
     """What makes a difference a warning: that it is a rounding, or lies within a range that the report states."""
 
     def __init__(self, report: Report) -> None:
-        ranges = [entry for entry in report.qualifications if entry.low is not None and entry.high is not None]
-        self._ranges = Pointed(report, [(entry.pointer, entry) for entry in ranges])
+        self._report = report
 
     def difference(self, pointer: str, stated: float, expected: tuple[float, ...], what: str) -> Iterator[_Difference]:
         """Yield the difference of a figure from the first of those that it may equal, if it equals none."""
@@ -256,4 +258,11 @@ class _Excuses:
 
     def _is_within_range(self, pointer: str, value: float) -> bool:
         """Tell whether a qualification of the figure states a range that the value lies in, with both its ends."""
-        return any((entry.low or 0) <= value <= (entry.high or 0) for entry in self._ranges.at(pointer))
+        ranges = self._ranges.at(pointer)
+        return any(
+            entry.low is not None and entry.high is not None and entry.low <= value <= entry.high for entry in ranges
+        )
+
+    @functools.cached_property
+    def _ranges(self) -> Pointed[Qualification]:
+        return Pointed(self._report, [(entry.pointer, entry) for entry in self._report.qualifications])

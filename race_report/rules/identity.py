@@ -43,13 +43,13 @@ def unknown_model(report: Report) -> Iterator[Violation]:
     """
     known = {model.id for model in report.models}
     for index, run in enumerate(report.runs):
-        here = f"/runs/{index}"
-        references = [(f"{here}/policy", run.policy)]
+        unknown = [("policy", run.policy)] if run.policy is not None and run.policy not in known else []
         for name in ("ledger", "feedback", "pipeline"):
-            references += [(f"{here}/{name}/{at}/model", item.model) for at, item in enumerate(getattr(run, name))]
-        for pointer, model in references:
-            if model is not None and model not in known:
-                yield pointer, f'no model has the id "{model}"', f"models has {_listed(known)}"
+            for at, item in enumerate(getattr(run, name)):
+                if item.model is not None and item.model not in known:
+                    unknown.append((f"{name}/{at}/model", item.model))
+        for where, model in unknown:
+            yield f"/runs/{index}/{where}", f'no model has the id "{model}"', f"models has {_listed(known)}"
 
 
 @rule("RACE102")
@@ -115,12 +115,15 @@ def unknown_stage(report: Report) -> Iterator[Violation]:
     """
     for index, run in enumerate(report.runs):
         known = {stage.id for stage in run.stages}
-        references = [(f"/runs/{index}/ledger/{at}/stage", entry.stage) for at, entry in enumerate(run.ledger)]
+        unknown = [
+            (f"ledger/{at}/stage", entry.stage)
+            for at, entry in enumerate(run.ledger)
+            if entry.stage is not None and entry.stage not in known
+        ]
         for at, pool in enumerate(run.hardware):
-            references += [(f"/runs/{index}/hardware/{at}/stages/{n}", stage) for n, stage in enumerate(pool.stages)]
-        for pointer, stage in references:
-            if stage is not None and stage not in known:
-                yield pointer, f'the run has no stage "{stage}"', f"it has {_listed(known)}"
+            unknown += [(f"hardware/{at}/stages/{n}", name) for n, name in enumerate(pool.stages) if name not in known]
+        for where, stage in unknown:
+            yield f"/runs/{index}/{where}", f'the run has no stage "{stage}"', f"it has {_listed(known)}"
 
 
 @rule("RACE104")
@@ -148,6 +151,8 @@ def duplicate_id(report: Report) -> Iterator[Violation]:
     if report.study is not None:
         lists.append(("/study/other_compute", report.study.other_compute))
     for pointer, elements in lists:
+        if len(elements) <= 1:
+            continue
         first: dict[str, int] = {}
         for at, element in enumerate(elements):
             if element.id is not None and first.setdefault(element.id, at) != at:

@@ -158,7 +158,7 @@ NESTED_TOO_DEEPLY = Rule(
 
     Before:
 
-        x-log: [[[[ ... more than a hundred ... ]]]]
+        x-log: [ [ [ [ ... and more than a hundred ... ] ] ] ]
 
     After:
 

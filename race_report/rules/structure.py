@@ -100,7 +100,7 @@ TEXT_AS_NUMBER = Rule(
 
     Why it matters: 1.10 becomes 1.1 and 007 becomes 7 before anybody sees it.
 
-    How to fix: quote it.
+    How to fix: quote it, as it was meant to be read.
 
     Before:
 
@@ -186,7 +186,7 @@ MISSING_KEY = Rule(
 
     Why it matters: without it the rest of the object cannot be understood.
 
-    How to fix: add it.
+    How to fix: add the key that the message names.
 
     Before:
 
@@ -272,7 +272,7 @@ EMPTY_LIST = Rule(
 
     Why it matters: a report without a model or a run reports nothing.
 
-    How to fix: add one.
+    How to fix: add a model or a run, with its id.
 
     Before:
 
