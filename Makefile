@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 REPORTS := tests/conformance/1.0/documents
 DEMO := $(addprefix $(REPORTS)/,deepseek-r1-zero.json tina.json verl-fully-async.json)
 
-.PHONY: demo test check lint types docs docs-check bench wheel clean
+.PHONY: demo test check lint types docs docs-check bench soak coverage wheel clean
 
 demo: $(VENV)/.core  ## validate three reports of public disclosures and make their table
 	$(BIN)/race validate $(DEMO)
@@ -36,6 +36,12 @@ docs-check: $(VENV)/.dev
 bench: $(VENV)/.dev  ## measure against check-jsonschema; ratios within one run
 	$(BIN)/python tests/bench/validate.py
 	$(BIN)/python tests/bench/throughput.py
+
+soak: $(VENV)/.dev  ## twenty times as many generated documents
+	RACE_SOAK=20 $(BIN)/pytest tests/test_engines.py
+
+coverage: $(VENV)/.dev  ## lines that the tests run, those in the command itself included
+	$(BIN)/pytest --cov=race_report --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m build

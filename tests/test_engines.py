@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from race_report.validation import validate_value
 
 sys.path.insert(0, str(Path(__file__).parent))
 from engines import class_verdict, schema_verdict
+
+SOAK = int(os.environ.get("RACE_SOAK", "1"))
+"""How many times as many documents as usual: `make soak`."""
 
 DOCUMENTS = Path(__file__).parent / "conformance" / "1.0" / "documents"
 BASES = [json.loads(path.read_text("utf-8")) for path in sorted(DOCUMENTS.glob("*.json"))]
@@ -135,19 +139,19 @@ def assert_one_verdict(document: Any) -> None:
 
 
 @given(mutated_documents())
-@settings(max_examples=2800)
+@settings(max_examples=2800 * SOAK)
 def test_mutated_reports_get_one_verdict(document: Any) -> None:
     assert_one_verdict(document)
 
 
 @given(from_schema(schema(), faithful=True))
-@settings(max_examples=400)
+@settings(max_examples=400 * SOAK)
 def test_generated_reports_get_one_verdict(document: Any) -> None:
     assert_one_verdict(document)
 
 
 @given(from_schema(schema(), faithful=False))
-@settings(max_examples=900)
+@settings(max_examples=900 * SOAK)
 def test_generated_and_spoilt_reports_get_one_verdict(document: Any) -> None:
     assert_one_verdict(document)
 
@@ -158,7 +162,7 @@ def test_the_reports_of_the_suite_are_valid_to_both(base: Any) -> None:
 
 
 @given(mutated_documents())
-@settings(max_examples=300)
+@settings(max_examples=300 * SOAK)
 def test_a_third_party_validator_agrees_on_validity(document: Any) -> None:
     """`jsonschema` as anyone would use it, with the formats it checks by itself."""
     checker = jsonschema.Draft202012Validator(schema(), format_checker=jsonschema.FormatChecker())
@@ -166,7 +170,7 @@ def test_a_third_party_validator_agrees_on_validity(document: Any) -> None:
 
 
 @given(from_schema(schema(), faithful=True) | mutated_documents())
-@settings(max_examples=500)
+@settings(max_examples=500 * SOAK)
 def test_no_valid_document_stops_the_rules_or_the_renderer(document: Any) -> None:
     result = validate_value(document)
     assert all(finding.message for finding in result.findings)

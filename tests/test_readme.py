@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
 import re
 import subprocess
@@ -9,6 +11,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from race_report.pages import page_of
+from race_report.rules import RULES, rollouts
+from race_report.standard import view
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,3 +72,38 @@ def test_what_the_readme_says_of_the_ledger_is_in_the_example(root: Path) -> Non
     words = shown[1].rstrip("}").split()
     example = (root / "tests/conformance/1.0/documents/worked-example.yaml").read_text("utf-8").split()
     assert any(example[at : at + len(words) - 1] == words[:-1] for at in range(len(example)))
+
+
+def test_the_rule_of_contributing_is_one(root: Path) -> None:
+    """Adding a rule in five steps, tried: the example is a whole rule, and it finds what it says."""
+    text = (root / "CONTRIBUTING.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names = dict(vars(rollouts))
+    exec(compile("from __future__ import annotations\n" + inspect.cleandoc(code), "CONTRIBUTING.md", "exec"), names)  # noqa: S102
+    rule = names["nothing_scored"]
+    assert rule.code in text.partition("**Write its cases**")[2]
+    assert rule.code not in {other.code for other in RULES}
+    assert page_of(rule).before
+    value = json.loads((root / "tests/conformance/1.0/documents/worked-example.json").read_text("utf-8"))
+    assert list(rule.check(view()(value))) == []
+    value["runs"][0]["rollouts"]["scored"] = 0
+    assert [pointer for pointer, _, _ in rule.check(view()(value))] == ["/runs/0/rollouts/scored"]
+
+
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "CHANGELOG.md", "tests/conformance/README.md"])
+def test_every_file_that_another_document_links_is_there(root: Path, document: str) -> None:
+    path = root / document
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text("utf-8")):
+        assert (path.parent / link).exists(), link
+
+
+@pytest.mark.parametrize(("shell", "words"), [("bash", "complete"), ("zsh", "compdef"), ("fish", "complete")])
+def test_the_shell_completes_commands(shell: str, words: str) -> None:
+    race = os.path.join(os.path.dirname(sys.executable), "race")
+    done = subprocess.run(
+        [race], env={**os.environ, "_RACE_COMPLETE": f"{shell}_source"}, capture_output=True, check=False
+    )
+    assert (done.returncode, words in done.stdout.decode()) == (0, True)
+    asked = {**os.environ, "_RACE_COMPLETE": "bash_complete", "COMP_WORDS": "race va", "COMP_CWORD": "1"}
+    done = subprocess.run([race], env=asked, capture_output=True, check=False)
+    assert done.stdout == b"plain,validate\n"
