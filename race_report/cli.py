@@ -97,10 +97,11 @@ def validate(
         raise click.UsageError(message)
     limit = max_bytes or MAX_BYTES
     options: dict[str, Any] = {"max_bytes": limit, "require_level": require_level or 0, "engine": engine}
-    results = [
-        config.applied(validate_file(path, skip_others=skip_others, **options))
-        for path, skip_others in _files(paths, limit, hook=hook)
-    ]
+    results = []
+    for path, is_found in _files(paths, limit, hook=hook):
+        result = validate_file(path, skip_others=hook or is_found, **options)
+        if not (is_found and result.skipped):  # a search of a folder passes over what is no report
+            results.append(config.applied(result))
     code = gravest([result.exit_code(werror=werror) for result in results])
     if not results and not hook:
         where = ", ".join(paths) or "the current folder"
@@ -114,14 +115,14 @@ def validate(
 
 
 def _files(paths: Sequence[str], max_bytes: int, *, hook: bool) -> Iterator[tuple[str, bool]]:
-    """Give the files to validate, and whether one that is no report is to be skipped: of a folder, or in a hook."""
+    """Give the files to validate, and whether each was found in a folder, not named."""
     for path in paths or (() if hook else (".",)):
         if os.path.isdir(path):
             from race_report.discovery import reports_below
 
             yield from ((found, True) for found in reports_below(path, max_bytes))
         else:
-            yield path, hook
+            yield path, False
 
 
 @race.command()

@@ -7,7 +7,6 @@ JSON form of a report give the same value.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -25,16 +24,15 @@ from race_report.parsed import (
     Unparsable,
     duplicate_key,
     has_lone_surrogate,
-    lone_surrogate,
     nested_too_deeply,
     not_finite,
     number_overflow,
 )
+from race_report.yaml_faults import forbidden_character, key_fault, surrogate_fault, syntax_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from race_report.parsed import Span
 
 MAX_ALIAS_NODES: Final = 100_000
 """Nodes that aliases may stand for in one document, as the standard says."""
@@ -52,8 +50,6 @@ _NOT_FINITE: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z
 _FORBIDDEN: Final = re.compile("[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters outside YAML's printable set, and the line ends of YAML 1.1 that 1.2 no longer has."""
 
-_SURROGATE: Final = re.compile(r"\\u([dD][89a-fA-F][0-9a-fA-F]{2})(\\u[dD][c-fC-F][0-9a-fA-F]{2})?")
-
 _CORE_TAG: Final = "tag:yaml.org,2002:"
 _SCALAR_TAGS: Final = {"str": str, "int": int, "float": float, "bool": bool, "null": type(None)}
 
@@ -68,12 +64,12 @@ def parse(text: str) -> Parsed:
     places = Places(text=text)
     forbidden = _FORBIDDEN.search(text)
     if forbidden is not None:
-        raise Unparsable(_forbidden_character(forbidden[0], places, forbidden.start()))
+        raise Unparsable(forbidden_character(forbidden[0], places, forbidden.start()))
     try:
         composer = _Composer(text, places)
         value = composer.document()
     except yaml.MarkedYAMLError as error:
-        raise Unparsable(_syntax_fault(error, places)) from error
+        raise Unparsable(syntax_fault(error, places)) from error
     return Parsed(value=value, places=places, faults=composer.faults)
 
 
@@ -166,7 +162,7 @@ class _Composer:
             self.note(duplicate_key(event.value, child.pointer, here, first))
         is_plain = event.implicit[0] and event.value
         if is_plain and not isinstance(_resolve(event.value), str):
-            self.note(_key_fault(event.value, child.pointer, here))
+            self.note(key_fault(event.value, child.pointer, here))
         return child
 
     def sequence(self, event: Any, place: Place, depth: int) -> list[Any]:
@@ -219,7 +215,7 @@ class _Composer:
                 self.note(Fault("unsupported-yaml", place.pointer, message, hint, here))
                 return None
         if isinstance(value, str) and has_lone_surrogate(value):  # only the parser in Python lets these pass
-            raise Unparsable(_surrogate_fault(place.pointer, event.start_mark.index, self.places))
+            raise Unparsable(surrogate_fault(place.pointer, event.start_mark.index, self.places))
         if isinstance(value, float) and not math.isfinite(value):
             is_word = _NOT_FINITE.match(event.value)
             fault = (
@@ -263,82 +259,3 @@ def _resolve(text: str) -> Any:
     if _FLOAT.match(text):
         return float(text)
     return math.nan if _NOT_FINITE.match(text) else text
-
-
-def _key_fault(key: str, pointer: str, here: Span) -> Fault:
-    """Say that a key is no text; three digits are most often the rest of a number with separators."""
-    hint = f'quote it: "{key}"'
-    if re.fullmatch("[0-9]{3}", key):
-        hint = "is it part of a number with separators? Write numbers without them: 1543714304"
-    return Fault("unsupported-yaml", pointer, f"the key {key} is no text in YAML", hint, here)
-
-
-def _forbidden_character(character: str, places: Places, offset: int) -> Fault:
-    code = f"U+{ord(character):04X}"
-    if character in "\x85\u2028\u2029":
-        message = f"the line separator {code} is read differently by YAML 1.1 and 1.2"
-        hint = 'end lines with a plain new line; in text write it as an escape in double quotes: "\\u2028"'
-    else:
-        message = f"the control character {code} may not stand in YAML"
-        hint = "delete it, or write it as an escape in double quotes"
-    return Fault("invalid-syntax", "", message, hint, places.span(offset, offset + 1))
-
-
-def _surrogate_fault(pointer: str, offset: int, places: Places) -> Fault:
-    """Say that YAML writes a character beyond U+FFFF as one escape, where JSON writes two."""
-    match = _SURROGATE.search(places.text, offset)
-    if match is None:
-        return lone_surrogate("", pointer, places.span(offset, offset + 1))
-    here = places.span(*match.span())
-    if match[2] is None:
-        return lone_surrogate(match[0], pointer, here)
-    character = json.loads(f'"{match[0]}"')
-    message = f"{match[0]} is how JSON writes a character; YAML has no surrogate pairs"
-    return Fault("lone-surrogate", pointer, message, f"write {character} itself, or \\U{ord(character):08X}", here)
-
-
-_BEGUN_BEFORE: Final = ("could not find expected ':'", "found unexpected end of stream")
-"""Problems whose cause stands where the context began."""
-
-_HIDDEN_SPACE: Final = re.compile("[\u00a0\u2000-\u200b\u202f\u3000\ufeff]")
-
-_MENDS: Final = (
-    ("cannot start any token", "quote the text that begins with this character"),
-    (
-        "mapping values are not allowed",
-        "quote text that holds a colon and a space; on the line before, is a space missing behind a colon?",
-    ),
-    ("could not find expected ':'", "put a colon and a space behind this key, and check the indentation"),
-    ("did not find expected key", "check the indentation, and that every quote and bracket is closed"),
-    ("did not find expected ',' or", "put a comma between the items; close every bracket"),
-    ("did not find expected '-' indicator", "indent the items of a list alike, each with a dash"),
-    ("found unexpected end of stream", "close this quote"),
-    ("did not find expected node content", "write the value that is missing, or quote the text"),
-    ("unknown escape character", "in double quotes write a backslash as \\\\, or use single quotes"),
-)
-
-
-def _syntax_fault(error: yaml.MarkedYAMLError, places: Places) -> Fault:
-    """Say where the text stops being YAML, and how that is mended most often."""
-    problem = error.problem or "this is not YAML"
-    mark = error.problem_mark or error.context_mark
-    if error.context_mark is not None and any(words in problem for words in _BEGUN_BEFORE):
-        mark = error.context_mark
-    text = places.text
-    offset = min(mark.index, len(text)) if mark is not None else 0
-    here = places.span(offset, min(offset + 1, len(text)))
-    if "Unicode character escape" in problem:
-        return _surrogate_fault("", max(0, offset - 2), places)
-    if "maximum nesting depth" in problem:
-        return nested_too_deeply("", here)
-    if text[offset : offset + 1] == "\t":
-        return Fault("invalid-syntax", "", "a tab may not indent YAML", "indent with spaces", here)
-    context = f" {error.context}" if error.context else ""
-    hint = next((hint for words, hint in _MENDS if words in problem), "check indentation, quotes and brackets")
-    line_before = max(0, text.rfind("\n", 0, max(0, text.rfind("\n", 0, offset))))
-    line_end = text.find("\n", offset)
-    hidden = _HIDDEN_SPACE.search(text, line_before, line_end if line_end >= 0 else len(text))
-    if hidden is not None:
-        line = places.span(*hidden.span()).line
-        hint = f"replace the character U+{ord(hidden[0]):04X} on line {line}, which looks like a space, by one"
-    return Fault("invalid-syntax", "", f"{problem}{context}", hint, here)
