@@ -60,6 +60,8 @@ class Gap(NamedTuple):
     """Plain pointer to where it would stand."""
     what: str
     """What it is, with its place in words."""
+    is_of_report: bool = True
+    """Whether the report lacks it, and not this version of the tool."""
 
 
 class _Assessment(NamedTuple):
@@ -83,7 +85,9 @@ def reached_level(report: Report, *, has_errors: bool) -> Level:
 def nameable_gaps(report: Report) -> tuple[Gap, ...]:
     """Give what the next level lacks where an author may know or not know it: all but a trace."""
     assessed = _assess(report)
-    return assessed.gaps if assessed.number < _REPLAYABLE - 1 else ()
+    if assessed.number >= _REPLAYABLE - 1:
+        return ()
+    return tuple(gap for gap in assessed.gaps if gap.is_of_report)
 
 
 @once_a_report
@@ -226,7 +230,7 @@ def _gaps_of_entry(at: int, run: Run, index: int, known: _Known) -> Iterator[Gap
                 hint = "; this version of race does not yet derive them from its architecture, so state them"
             elif known.may_be_closed(model):
                 hint = "; if it is closed, name them in `not_reported`"
-            yield Gap(pointer, f"{lack.what}{hint}")
+            yield Gap(pointer, f"{lack.what}{hint}", not is_for_later)
         else:
             yield _of_entry(at, run, index, lack)
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from race_report.validation import Result
 
 
+GAP: Final = "gap-not-named"
+"""The rule whose findings say what the next level lacks."""
+
 _LONGEST_POINTER: Final = 200
 
 _UNSHOWN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -61,9 +64,13 @@ def _verdict_lines(result: Result) -> Iterator[str]:
         level = result.level
         bound = ", lower bound" if level.is_lower_bound else ""
         yield f"{result.path}: level {level.number}{bound} ({level.name})"
+        shown = [finding.message for finding in result.findings if finding.name == GAP]
+        rest = [what for what in level.lacking if not any(message.endswith(what) for message in shown)]
         if level.lacking:
-            yield f"    level {level.number + 1} lacks:"
-            yield from (f"    - {what}" for what in level.lacking)
+            known = " the gaps that the warnings name" if shown else ""
+            more = ", and" if shown and rest else ""
+            yield f"    level {level.number + 1} lacks{known}{more}{':' if rest else ''}"
+            yield from (f"    - {what}" for what in rest)
 
 
 def summary_line(results: Sequence[Result]) -> str:
