@@ -6,14 +6,14 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from race_report.finding import Exit, Severity
+from race_report.finding import Severity
 from race_report.rules import BY_CODE, BY_NAME
 
 if TYPE_CHECKING:
     from race_report.finding import Finding, Rule
     from race_report.validation import Result
 
-_TABLE = b"[tool.race"
+_TABLE = b"race"
 
 
 class ConfigError(ValueError):
@@ -50,7 +50,13 @@ class Config:
 
 
 def _is_always_shown(finding: Finding) -> bool:
-    return BY_CODE[finding.code].exit_code is not Exit.FINDINGS
+    """Tell whether a finding keeps the rules from running, or is a demand of the same command line."""
+    return _stops_the_rules(BY_CODE[finding.code]) or finding.code == "RACE801"
+
+
+def _stops_the_rules(rule: Rule) -> bool:
+    """Tell whether a rule is of reading or structure: behind such an error nothing else of a report is checked."""
+    return rule.severity is Severity.ERROR and rule.code.startswith("RACE0")
 
 
 def read_config(folder: str, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> Config:
@@ -71,7 +77,7 @@ def read_config(folder: str, select: tuple[str, ...] = (), ignore: tuple[str, ..
     unknown = sorted(table.keys() - known)
     if unknown:
         raise ConfigError(f'{where}: no setting "{unknown[0]}"; there are {", ".join(sorted(known))}')
-    selected = select or _texts(table.get("select", []), f"{where}, select")
+    selected = tuple(code.upper() for code in select or _texts(table.get("select", []), f"{where}, select"))
     for code in selected:
         if not any(rule_code.startswith(code) for rule_code in BY_CODE):
             raise ConfigError(f'select: no code begins with "{code}"; race rules lists them')
@@ -100,8 +106,9 @@ def _project_table(folder: str) -> tuple[str, dict[str, Any]]:
                     data = file.read()
             except OSError:
                 data = b""
-            if _TABLE in data:
-                return path, _parsed(path, data)
+            table = _parsed(path, data) if _TABLE in data else {}
+            if table:
+                return path, table
         above = os.path.dirname(here)
         if above == here or os.path.exists(os.path.join(here, ".git")):
             return "", {}
@@ -134,7 +141,7 @@ def _ignorable(name: str, where: str) -> Rule:
     rule = BY_CODE.get(name) or BY_NAME.get(name)
     if rule is None:
         raise ConfigError(f'{where}: no rule "{name}"; race rules lists them')
-    if rule.exit_code is not Exit.FINDINGS:
+    if _stops_the_rules(rule):
         raise ConfigError(f"{where}: {rule.code} {rule.name} keeps a file from being checked, and is always an error")
     return rule
 

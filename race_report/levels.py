@@ -77,7 +77,7 @@ def reached_level(report: Report, *, has_errors: bool) -> Level:
     assessed = _assess(report)
     number, gaps = assessed.number, [gap.what for gap in assessed.gaps]
     if has_errors:
-        number, gaps = 0, ["the errors above mended", *(gaps if number == 0 else ())]
+        number, gaps = 0, ["its errors mended", *(gaps if number == 0 else ())]
     is_lower_bound = number > 0 and assessed.is_lower_bound
     return Level(number=number, is_lower_bound=is_lower_bound, lacking=tuple(dict.fromkeys(gaps)))
 

@@ -63,7 +63,8 @@ def page_of(rule: Rule) -> Page:
             message = f"{rule.code}: {heading} should begin the paragraph {paragraph!r}"
             raise ValueError(message)
         words = " ".join(paragraph.removeprefix(prefix).split())
-        sections[heading] = words[0].upper() + words[1:]
+        is_name = "_" in words.partition(" ")[0]
+        sections[heading] = words if is_name else words[0].upper() + words[1:]
     return Page(
         rule=rule,
         summary=" ".join(summary.split()),

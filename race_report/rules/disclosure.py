@@ -135,7 +135,8 @@ def part_as_whole(report: Report) -> Iterator[Violation]:
     """
     for index, run in enumerate(report.runs):
         is_part = run.coverage is not None and run.coverage.complete is False
-        if is_part and run.totals is not None and run.totals.basis not in ("lower_bound", "estimated"):
+        total = run.totals.total_flops if run.totals is not None else None
+        if is_part and total and run.totals is not None and run.totals.basis in (None, "measured", "derived"):
             message = "the figures cover a part of the run, and the totals read as the whole"
             yield f"/runs/{index}/totals", message, "write basis: lower_bound"
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from race_report.document import Report
     from race_report.finding import Violation
 
-_PRIVATE: Final = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|(?:/home/|/Users/|[A-Za-z]:\\Users\\)[\w.-]+", re.ASCII)
+_PRIVATE: Final = re.compile(
+    r"(?<![\w.+-])[\w.+-]{1,64}@(?!github\.com|gitlab\.com)(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\b"
+    r"|(?:/home/|/Users/|[A-Za-z]:\\Users\\)(?!(?:ubuntu|ray|user|root|runner|work)\b)[\w.-]{1,64}",
+    re.ASCII,
+)
 """An e-mail address, or somebody's home folder."""
 
 

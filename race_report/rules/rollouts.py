@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from race_report.finding import Severity, rule
 from race_report.numbers import show_number
+from race_report.rules.said import is_open
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +44,8 @@ def rollouts_lost(report: Report) -> Iterator[Violation]:
     """
     for pointer, _, counts in _with_rollouts(report):
         if counts.generated is None or counts.trained is None or counts.discarded is None:
+            continue
+        if is_open(report, pointer, "generated", "trained", "discarded", "carried_in", "carried_out"):
             continue
         came = counts.generated + (counts.carried_in or 0)
         went = counts.trained + counts.discarded + (counts.carried_out or 0)
@@ -84,10 +87,11 @@ def group_sizes_mismatch(report: Report) -> Iterator[Violation]:
         )
         for name, sizes, key, count in checks:
             total = sum(item.size * item.groups for item in sizes)
-            if sizes and count is not None and total != count:
+            if sizes and count is not None and total != count and not is_open(report, pointer, name, key):
                 message = f"the groups hold {total} rollouts, and {key} says {count}"
                 yield f"{pointer}/{name}", message, "list every draw once, with its size"
-        if counts.group_sizes and counts.prompts is not None and groups != counts.prompts:
+        is_settled = not is_open(report, pointer, "group_sizes", "prompts")
+        if counts.group_sizes and counts.prompts is not None and groups != counts.prompts and is_settled:
             message = f"there are {groups} groups, and prompts says {counts.prompts}"
             yield f"{pointer}/group_sizes", message, "a prompt that is drawn twice counts twice"
 
@@ -115,7 +119,9 @@ def prompts_times_group(report: Report) -> Iterator[Violation]:
     """
     for pointer, run, counts in _with_rollouts(report):
         size = run.algorithm.group_size if run.algorithm is not None else None
-        if size is None or counts.prompts is None or counts.generated is None or counts.group_sizes:
+        if size is None or counts.prompts is None or not counts.generated or counts.group_sizes:
+            continue
+        if is_open(report, pointer, "prompts", "generated", "group_sizes"):
             continue
         is_varied = any(stage.algorithm is not None and stage.algorithm.group_size for stage in run.stages)
         is_steered = any(item.stage in ("control", "replay") for item in run.pipeline)
@@ -153,7 +159,7 @@ def more_than_there_were(report: Report) -> Iterator[Violation]:
         there = counts.generated + (counts.carried_in or 0)
         for key, most in (("trained", there), ("discarded", there), ("truncated", counts.generated)):
             count = getattr(counts, key)
-            if count is not None and count > most:
+            if count is not None and count > most and not is_open(report, pointer, key, "generated", "carried_in"):
                 message = f"{key} is {count}, and there were {most} rollouts"
                 yield f"{pointer}/{key}", message, "count distinct rollouts; uses in later batches are `reused`"
 
@@ -212,16 +218,18 @@ def tokens_over_cap(report: Report) -> Iterator[Violation]:
         if counts.generated is None:
             continue
         rollouts = counts.generated + (counts.carried_in or 0)
-        turns = (run.algorithm.max_turns if run.algorithm is not None else None) or 1
+        settings = [run.algorithm, *(stage.algorithm for stage in run.stages)]
+        turns = max(setting.max_turns or 1 if setting is not None else 1 for setting in settings)
         for key, tokens, cap in (
             ("prompt_tokens", counts.prompt_tokens, _largest(run, "max_prompt_tokens")),
             ("completion_tokens", counts.completion_tokens, _largest(run, "max_completion_tokens")),
         ):
             most = None if cap is None else rollouts * cap * (turns if key == "completion_tokens" else 1)
-            if tokens is not None and most is not None and tokens > most:
+            is_settled = not is_open(report, pointer, key, "generated", "carried_in")
+            if tokens is not None and most is not None and tokens > most and is_settled:
                 message = f"{tokens} tokens are more than {rollouts} rollouts with a cap of {cap} can have ({most})"
                 hint = (
-                    f"that is {tokens / most:.3g} times the most: were ranks, epochs or updates summed?" if most else ""
+                    f"that is {tokens / most:.4g} times the most: were ranks, epochs or updates summed?" if most else ""
                 )
                 yield f"{pointer}/{key}", message, hint or "no rollout was generated"
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from race_report.finding import Severity, rule
 from race_report.numbers import show_number
+from race_report.rules.said import is_open
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,9 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
     """Steps times prompts times group size are neither the rollouts generated nor those trained on.
 
     What it checks: the sum over the stages (or the run, where it has none) of rollout steps x prompts_per_step x
-    group_size, each stage with its own settings, against generated and against trained. One of the two must be within
-    2 % (a last batch may be partial); dynamic sampling moves the first, down-sampling the second.
+    group_size, each stage with its own settings. No fewer rollouts must be generated (or carried in) and no more
+    trained on, but for 2 %, because a last batch may be partial. Dynamic sampling generates more, down-sampling trains
+    on fewer. Adaptive groups, steered pipelines and a part of a run are left alone.
 
     Why it matters: a total that is worked out with the settings of the first stage misses what later stages did.
 
@@ -32,7 +34,9 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
     Before:
 
         algorithm: {group_size: 8, prompts_per_step: 128, rollout_steps: 1750}
-        stages: [{id: a, last_step: 1040}, {id: b, first_step: 1041, last_step: 1750, algorithm: {group_size: 16}}]
+        stages:
+          - {id: a, step_unit: rollout_step, first_step: 1, last_step: 1040}
+          - {id: b, step_unit: rollout_step, first_step: 1041, last_step: 1750, algorithm: {group_size: 16}}
         rollouts: {generated: 1792000}
 
     After:
@@ -40,19 +44,40 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
         rollouts: {generated: 2519040}
     """
     for index, run in enumerate(report.runs):
-        expected = _rollouts_by_stage(run)
         counts = run.rollouts
-        known = [] if counts is None else [count for count in (counts.generated, counts.trained) if count is not None]
-        if expected is None or not known:
+        expected = None if counts is None or _is_varied(run) else _rollouts_by_stage(run)
+        if counts is None or expected is None or _is_qualified(report, index):
             continue
-        if min(abs(count - expected) for count in known) > _PARTIAL_BATCH * expected:
+        known = [count for count in (counts.generated, counts.trained) if count is not None]
+        too_few = counts.generated is not None and (
+            counts.generated + (counts.carried_in or 0) < (1 - _PARTIAL_BATCH) * expected
+        )
+        too_many = counts.trained is not None and counts.trained > (1 + _PARTIAL_BATCH) * expected
+        is_said = counts.generated is not None and (counts.trained or 0) > counts.generated + (counts.carried_in or 0)
+        if too_few or (too_many and not is_said):  # more-than-there-were says that
             shown = show_number(expected)
-            message = f"steps x prompts x group size, stage by stage, are {shown} rollouts; {known[0]} are reported"
-            yield (
-                f"/runs/{index}/rollouts",
-                message,
-                "is a step a round of rollouts here, and every stage in it?",
-            )
+            reported = counts.trained if too_many else known[0]
+            ratio = f"ratio {(reported or 0) / expected:.4g}"
+            message = f"steps x prompts x group size, stage by stage, are {shown} rollouts, not {reported}: {ratio}"
+            hint = "is a step a round of rollouts here, every stage in it, and every count over all GPUs?"
+            yield f"/runs/{index}/rollouts", message, hint
+
+
+def _is_varied(run: Run) -> bool:
+    """Tell whether steps need not be whole batches: adaptive groups, steered pipelines, a part of the run."""
+    is_part = run.coverage is not None and run.coverage.complete is False
+    is_steered = any(item.stage in ("control", "replay") for item in run.pipeline)
+    has_sizes = run.rollouts is not None and bool(run.rollouts.group_sizes)
+    return is_part or is_steered or has_sizes
+
+
+def _is_qualified(report: Report, index: int) -> bool:
+    """Tell whether a figure that this rule compares is unknown or within a range."""
+    here = f"/runs/{index}"
+    settings = ("rollout_steps", "optimizer_steps", "prompts_per_step", "group_size")
+    return is_open(report, f"{here}/rollouts", "generated", "trained", "carried_in") or is_open(
+        report, f"{here}/algorithm", *settings
+    )
 
 
 def _rollouts_by_stage(run: Run) -> float | None:
@@ -63,6 +88,8 @@ def _rollouts_by_stage(run: Run) -> float | None:
     if not run.stages:
         factors = (settings.rollout_steps, settings.prompts_per_step, settings.group_size)
         return _product(factors)
+    if not _span_the_run(run):
+        return None
     total = 0.0
     for stage in run.stages:
         own = stage.algorithm
@@ -73,6 +100,20 @@ def _rollouts_by_stage(run: Run) -> float | None:
             return None
         total += rollouts
     return total
+
+
+def _span_the_run(run: Run) -> bool:
+    """Tell whether the stages are the whole run: every step is of one of them, and its unit is stated."""
+    steps = 0
+    for stage in run.stages:
+        if stage.first_step is None or stage.last_step is None or stage.step_unit != run.stages[0].step_unit:
+            return False
+        steps += stage.last_step - stage.first_step + 1
+    unit = run.stages[0].step_unit
+    if unit is None or run.algorithm is None:
+        return False
+    stated = run.algorithm.rollout_steps if unit == "rollout_step" else run.algorithm.optimizer_steps
+    return stated is None or stated == steps
 
 
 def _product(factors: tuple[float | None, ...]) -> float | None:
@@ -99,6 +140,9 @@ def _updates_per_step(run: Run) -> int | None:
     settings = run.algorithm
     if settings is None or settings.minibatches_per_batch is None or settings.updates_per_batch is None:
         return None
+    own = [stage.algorithm for stage in run.stages if stage.algorithm is not None]
+    if any(setting.minibatches_per_batch or setting.updates_per_batch for setting in own):
+        return None  # stages differ, and the run has no one number
     return settings.minibatches_per_batch * settings.updates_per_batch
 
 
@@ -127,7 +171,8 @@ def steps_mismatch(report: Report) -> Iterator[Violation]:
         if settings is None or updates is None or settings.rollout_steps is None or settings.optimizer_steps is None:
             continue
         expected = settings.rollout_steps * updates
-        if expected != settings.optimizer_steps:
+        keys = ("rollout_steps", "optimizer_steps", "minibatches_per_batch", "updates_per_batch")
+        if expected != settings.optimizer_steps and not is_open(report, f"/runs/{index}/algorithm", *keys):
             parts = f"{settings.rollout_steps} x {settings.minibatches_per_batch} x {settings.updates_per_batch}"
             message = f"{settings.optimizer_steps} optimizer steps, but {parts} are {expected}"
             yield f"/runs/{index}/algorithm/optimizer_steps", message, "which of them is a round of rollouts?"
@@ -155,6 +200,9 @@ def steps_ambiguous(report: Report) -> Iterator[Violation]:
     for index, run in enumerate(report.runs):
         settings = run.algorithm
         if settings is None or not settings.rollout_steps or not settings.optimizer_steps:
+            continue
+        is_named = is_open(report, f"/runs/{index}/algorithm", "minibatches_per_batch", "updates_per_batch")
+        if is_named or settings.optimizer_steps < settings.rollout_steps:
             continue
         if settings.minibatches_per_batch is not None and settings.updates_per_batch is not None:
             continue
@@ -191,13 +239,17 @@ def steps_reversed(report: Report) -> Iterator[Violation]:
     for index, run in enumerate(report.runs):
         here = f"/runs/{index}"
         ends: dict[str | None, int] = {}
-        for at, stage in enumerate(run.stages):
+        for at, stage in sorted(enumerate(run.stages), key=lambda item: item[1].first_step or 0):
             yield from _reversed(f"{here}/stages/{at}", stage.first_step, stage.last_step)
             if stage.first_step is not None and stage.last_step is not None:
                 end = ends.get(stage.step_unit)
                 if end is not None and stage.first_step <= end:
                     message = f"the stage begins at step {stage.first_step}, and the one before ends at {end}"
-                    yield f"{here}/stages/{at}/first_step", message, "first and last step are included: begin one later"
+                    yield (
+                        f"{here}/stages/{at}/first_step",
+                        message,
+                        "count steps through the whole run; first and last are included",
+                    )
                 ends[stage.step_unit] = stage.last_step
         if run.coverage is not None:
             yield from _reversed(f"{here}/coverage", run.coverage.first_step, run.coverage.last_step)
