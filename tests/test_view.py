@@ -77,6 +77,8 @@ def spoil(example: dict[str, Any]) -> dict[str, Any]:
     run["coverage"] = {"first_step": 9, "last_step": 2, "step_unit": "rollout_step", "complete": True}
     other = {"id": "other", "algorithm": {"rollout_steps": 2, "optimizer_steps": 7, "minibatches_per_batch": 2}}
     example["runs"].append(other | {"coverage": {"complete": False}, "totals": {"total_flops": 5}})
+    steps = {"rollout_steps": 2, "prompts_per_step": 4, "group_size": 4}
+    example["runs"].append({"id": "third", "algorithm": steps, "rollouts": {"generated": 3}})
     return example
 
 

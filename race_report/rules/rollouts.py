@@ -45,11 +45,10 @@ def rollouts_lost(report: Report) -> Iterator[Violation]:
     for pointer, _, counts in _with_rollouts(report):
         if counts.generated is None or counts.trained is None or counts.discarded is None:
             continue
-        if is_open(report, pointer, "generated", "trained", "discarded", "carried_in", "carried_out"):
-            continue
         came = counts.generated + (counts.carried_in or 0)
         went = counts.trained + counts.discarded + (counts.carried_out or 0)
-        if came != went:
+        keys = ("generated", "trained", "discarded", "carried_in", "carried_out")
+        if came != went and not is_open(report, pointer, *keys):
             message = (
                 f"{came} rollouts came in (generated, carried_in), {went} went out (trained, discarded, carried_out)"
             )
@@ -90,8 +89,8 @@ def group_sizes_mismatch(report: Report) -> Iterator[Violation]:
             if sizes and count is not None and total != count and not is_open(report, pointer, name, key):
                 message = f"the groups hold {total} rollouts, and {key} says {count}"
                 yield f"{pointer}/{name}", message, "list every draw once, with its size"
-        is_settled = not is_open(report, pointer, "group_sizes", "prompts")
-        if counts.group_sizes and counts.prompts is not None and groups != counts.prompts and is_settled:
+        is_apart = bool(counts.group_sizes) and counts.prompts is not None and groups != counts.prompts
+        if is_apart and not is_open(report, pointer, "group_sizes", "prompts"):
             message = f"there are {groups} groups, and prompts says {counts.prompts}"
             yield f"{pointer}/group_sizes", message, "a prompt that is drawn twice counts twice"
 
@@ -121,12 +120,11 @@ def prompts_times_group(report: Report) -> Iterator[Violation]:
         size = run.algorithm.group_size if run.algorithm is not None else None
         if size is None or counts.prompts is None or not counts.generated or counts.group_sizes:
             continue
-        if is_open(report, pointer, "prompts", "generated", "group_sizes"):
-            continue
         is_varied = any(stage.algorithm is not None and stage.algorithm.group_size for stage in run.stages)
         is_steered = any(item.stage in ("control", "replay") for item in run.pipeline)
         expected = counts.prompts * size
-        if expected != counts.generated and not is_varied and not is_steered:
+        is_apart = expected != counts.generated and not is_varied and not is_steered
+        if is_apart and not is_open(report, pointer, "prompts", "generated", "group_sizes"):
             message = f"{counts.prompts} prompts in groups of {size} are {expected} rollouts, not {counts.generated}"
             yield (
                 f"{pointer}/generated",
@@ -225,8 +223,9 @@ def tokens_over_cap(report: Report) -> Iterator[Violation]:
             ("completion_tokens", counts.completion_tokens, _largest(run, "max_completion_tokens")),
         ):
             most = None if cap is None else rollouts * cap * (turns if key == "completion_tokens" else 1)
-            is_settled = not is_open(report, pointer, key, "generated", "carried_in")
-            if tokens is not None and most is not None and tokens > most and is_settled:
+            if tokens is None or most is None or tokens <= most:
+                continue
+            if not is_open(report, pointer, key, "generated", "carried_in"):
                 message = f"{tokens} tokens are more than {rollouts} rollouts with a cap of {cap} can have ({most})"
                 hint = (
                     f"that is {tokens / most:.4g} times the most: were ranks, epochs or updates summed?" if most else ""

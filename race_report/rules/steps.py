@@ -46,7 +46,7 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
     for index, run in enumerate(report.runs):
         counts = run.rollouts
         expected = None if counts is None or _is_varied(run) else _rollouts_by_stage(run)
-        if counts is None or expected is None or _is_qualified(report, index):
+        if counts is None or expected is None:
             continue
         known = [count for count in (counts.generated, counts.trained) if count is not None]
         too_few = counts.generated is not None and (
@@ -54,7 +54,8 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
         )
         too_many = counts.trained is not None and counts.trained > (1 + _PARTIAL_BATCH) * expected
         is_said = counts.generated is not None and (counts.trained or 0) > counts.generated + (counts.carried_in or 0)
-        if too_few or (too_many and not is_said):  # more-than-there-were says that
+        is_apart = too_few or (too_many and not is_said)  # more-than-there-were says that
+        if is_apart and not _is_qualified(report, index):
             shown = show_number(expected)
             reported = counts.trained if too_many else known[0]
             ratio = f"ratio {(reported or 0) / expected:.4g}"
@@ -201,13 +202,13 @@ def steps_ambiguous(report: Report) -> Iterator[Violation]:
         settings = run.algorithm
         if settings is None or not settings.rollout_steps or not settings.optimizer_steps:
             continue
-        is_named = is_open(report, f"/runs/{index}/algorithm", "minibatches_per_batch", "updates_per_batch")
-        if is_named or settings.optimizer_steps < settings.rollout_steps:
+        if settings.optimizer_steps < settings.rollout_steps:
             continue
         if settings.minibatches_per_batch is not None and settings.updates_per_batch is not None:
             continue
         stated = (settings.minibatches_per_batch or 1) * (settings.updates_per_batch or 1)
-        if settings.rollout_steps * stated != settings.optimizer_steps:
+        is_apart = settings.rollout_steps * stated != settings.optimizer_steps
+        if is_apart and not is_open(report, f"/runs/{index}/algorithm", "minibatches_per_batch", "updates_per_batch"):
             ratio = settings.optimizer_steps / settings.rollout_steps
             message = f"{settings.optimizer_steps} optimizer steps are {ratio:.4g} for each rollout step"
             yield (
