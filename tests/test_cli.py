@@ -405,3 +405,21 @@ def test_an_internal_error_is_no_traceback(race: Race, tmp_path: Path) -> None:
     assert done.returncode == 70
     assert "please report it" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bom.yaml", b"\xef\xbb\xbfrace_version: '1.0'\nmodels: [{id: p, role: policy}]\nruns: [{id: a}]\n"),
+        ("cr.json", VALID.replace(", ", ",\r").encode()),
+        ("escape.json", VALID.replace("race_version", "race\\u005fversion").encode()),
+        ("query.yaml", b"? race_version\n: '1.0'\nmodels: [{id: p, role: policy}]\nruns: [{id: a}]\n"),
+        ("tag.yaml", b"!!str race_version: '1.0'\nmodels: [{id: p, role: policy}]\nruns: [{id: a}]\n"),
+    ],
+)
+def test_a_hook_knows_a_report_however_its_mark_is_written(
+    race: Race, tmp_path: Path, name: str, content: bytes
+) -> None:
+    write(tmp_path / name, content)
+    for arguments in (("--hook", name), (".",)):
+        assert f"{name}: level 0" in race("validate", *arguments).stdout
