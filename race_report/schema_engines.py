@@ -16,8 +16,6 @@ from race_report.standard import schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ENGINES: Final = ("jsonschema-rs", "jsonschema")
-
 
 class SchemaError(NamedTuple):
     """A violation of one keyword of the schema at one place of a document."""
@@ -44,7 +42,7 @@ def schema_errors(document: Any, engine: str | None = None) -> Iterator[SchemaEr
 
     Args:
         document: a document without NaN, infinities or lone surrogates.
-        engine: one of `ENGINES`; None for the fastest that is installed.
+        engine: `jsonschema-rs` or `jsonschema`; None for the fastest that is installed.
 
     """
     if engine == "jsonschema":
