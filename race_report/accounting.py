@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from race_report.flops import ROUNDED, Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
+from race_report.flops import ROUNDED, Factors, default_factors, entry_flops
 from race_report.once import once_a_report
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ MODEL_PHASES: Final = frozenset(
 """Phases that no program without a neural network can do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(NamedTuple):
     """A number, and in which direction it is only a bound; None where nothing is known."""
 
     value: float | None = None
@@ -82,11 +81,6 @@ class RunTotals:
     def learning_share(self) -> Figure:
         """The control variable p: learning over search, learning and feedback."""
         return self.share("learning")
-
-
-def models_by_id(report: Report) -> dict[str, Model]:
-    """Give the models by the name that entries use."""
-    return {model.id: model for model in report.models}
 
 
 class Lack(NamedTuple):
@@ -154,47 +148,16 @@ class Recomputation(NamedTuple):
     missing: list[Lack]
 
 
-@once_a_report
-def recomputations(report: Report) -> list[list[Recomputation]]:
-    """Recompute every entry of every run, once for all who ask."""
-    models = models_by_id(report)
-    return [[_recomputation(entry, models) for entry in run.ledger] for run in report.runs]
-
-
-def _recomputation(entry: LedgerEntry, models: dict[str, Model]) -> Recomputation:
+def recompute(entry: LedgerEntry, models: dict[str, Model]) -> Recomputation:
+    """Give the FLOPs that follow from an entry's counts, or what is missing."""
     missing = missing_for_recomputation(entry, models)
-    return Recomputation(None if missing else _product(entry, models), missing)
-
-
-def recompute(entry: LedgerEntry, models: dict[str, Model]) -> int | None:
-    """Give the FLOPs that follow from an entry's counts, or None where something is missing."""
-    return _recomputation(entry, models).flops
-
-
-def _product(entry: LedgerEntry, models: dict[str, Model]) -> int:
-    """Multiply the counts of an entry that lacks nothing by its model's coefficients."""
+    if missing:
+        return Recomputation(None, missing)
     model = models[entry.model or ""]
     factors = _factors(entry, model)
     assert model.coefficients is not None
     assert factors is not None
-    costs = model.coefficients
-    return entry_flops(
-        ModelCoefficients(
-            body_parameters=costs.body_parameters,
-            head_parameters=costs.head_parameters,
-            attention_width=costs.attention_width,
-            bounded_attention_width=costs.bounded_attention_width or 0,
-            adapter_parameters=costs.adapter_parameters or 0,
-        ),
-        PassCounts(
-            tokens=entry.tokens or 0,
-            logit_rows=entry.logit_rows or 0,
-            attention_pairs=entry.attention_pairs or 0,
-            bounded_attention_pairs=entry.bounded_attention_pairs or 0,
-            adapter_tokens=entry.adapter_tokens or 0,
-        ),
-        factors,
-    )
+    return Recomputation(entry_flops(model.coefficients, entry, factors), missing)
 
 
 def _factors(entry: LedgerEntry, model: Model) -> Factors | None:
@@ -205,17 +168,47 @@ def _factors(entry: LedgerEntry, model: Model) -> Factors | None:
     return default_factors(entry.operation or "forward", model.trained)
 
 
-def entry_figure(entry: LedgerEntry, models: dict[str, Model], *, recomputed: bool = False) -> Figure:
-    """Give an entry's FLOPs: as stated, else as its counts say, else 0 where no model ran, else unknown.
+class Account(NamedTuple):
+    """What follows from the ledgers of a report, by run and entry."""
 
-    With `recomputed`, what the counts say goes before what is stated, where the entry's method is counts.
-    """
-    if entry.flops is not None:
-        by_counts = recompute(entry, models) if recomputed and entry.method in (None, "counts") else None
-        return _figure(entry.flops if by_counts is None else by_counts, entry.basis)
-    if entry.model is not None:
-        return _figure(recompute(entry, models), entry.basis)
-    return _figure(0 if _ran_no_model(entry) else None, entry.basis)
+    models: dict[str, Model]
+    """The models by the name that entries use."""
+    recomputed: list[list[Recomputation]]
+    """What the counts of each entry give."""
+    figures: list[list[Figure]]
+    """The FLOPs of each entry: as stated, else as its counts say, else 0 where no model ran, else unknown."""
+    sums: list[dict[str, Figure]]
+    """The sum of each component's entries; where there is none, nothing is known."""
+
+
+@once_a_report
+def account(report: Report) -> Account:
+    """Work out what follows from the ledgers of a report, once for all who ask."""
+    models = {model.id: model for model in report.models}
+    recomputed = [[recompute(entry, models) for entry in run.ledger] for run in report.runs]
+    figures = [list(map(_entry_figure, run.ledger, found)) for run, found in zip(report.runs, recomputed, strict=True)]
+    sums = [
+        {name: component_sum(run, name, known) for name in COMPONENTS}
+        for run, known in zip(report.runs, figures, strict=True)
+    ]
+    return Account(models, recomputed, figures, sums)
+
+
+def recomputed_sum(report: Report, at: int, component: str) -> Figure:
+    """Sum a component's entries of a run with what counts say before what is stated, where the method is counts."""
+    run, books = report.runs[at], account(report)
+    figures = [
+        _figure(found.flops, entry.basis) if found.flops is not None and entry.method in (None, "counts") else figure
+        for entry, found, figure in zip(run.ledger, books.recomputed[at], books.figures[at], strict=True)
+    ]
+    return component_sum(run, component, figures)
+
+
+def _entry_figure(entry: LedgerEntry, recomputation: Recomputation) -> Figure:
+    value = entry.flops
+    if value is None:
+        value = recomputation.flops if entry.model is not None or not _ran_no_model(entry) else 0
+    return _figure(value, entry.basis)
 
 
 def _ran_no_model(entry: LedgerEntry) -> bool:
@@ -231,7 +224,7 @@ def _ran_no_model(entry: LedgerEntry) -> bool:
 def _figure(value: float | None, basis: str | None) -> Figure:
     if value is None:
         return Figure()
-    return Figure(value=value, at_least=basis == "lower_bound", at_most=basis == "upper_bound")
+    return Figure(value, basis == "lower_bound", basis == "upper_bound")
 
 
 def _sum(figures: list[Figure]) -> Figure:
@@ -247,29 +240,22 @@ def _sum(figures: list[Figure]) -> Figure:
             at_most = at_most or figure.at_most
     if unknown and not total:
         return Figure()
-    return Figure(value=total, at_least=at_least or unknown, at_most=at_most)
+    return Figure(total, at_least or unknown, at_most)
 
 
-def ledger_figure(run: Run, component: str, models: dict[str, Model], *, recomputed: bool = False) -> Figure:
-    """Sum the entries of a component; where there is none, nothing is known."""
-    entries = [entry for entry in run.ledger if entry.component == component]
-    if component != "feedback" and all(entry.model is None and entry.flops is None for entry in entries):
+def component_sum(run: Run, component: str, figures: list[Figure]) -> Figure:
+    """Sum the figures of a run's entries that are of a component; where there is none, nothing is known."""
+    ledger = run.ledger
+    indices = [at for at, entry in enumerate(ledger) if entry.component == component]
+    if component != "feedback" and all(ledger[at].model is None and ledger[at].flops is None for at in indices):
         return Figure()  # a tool or a CPU fit beside rollouts and updates that nobody entered
-    figures = [entry_figure(entry, models, recomputed=recomputed) for entry in entries]
-    return _sum(figures) if figures else Figure()
-
-
-@once_a_report
-def ledger_figures(report: Report) -> list[dict[str, Figure]]:
-    """Sum the entries of each component, run by run, as the entries state."""
-    models = models_by_id(report)
-    return [{name: ledger_figure(run, name, models) for name in COMPONENTS} for run in report.runs]
+    return _sum([figures[at] for at in indices]) if indices else Figure()
 
 
 @once_a_report
 def totals(report: Report) -> list[RunTotals]:
     """Give the totals of every run of a report, in its order: as its ledger says, else as it states."""
-    return [_run_totals(run, parts) for run, parts in zip(report.runs, ledger_figures(report), strict=True)]
+    return [_run_totals(run, parts) for run, parts in zip(report.runs, account(report).sums, strict=True)]
 
 
 def _run_totals(run: Run, entered: dict[str, Figure]) -> RunTotals:

@@ -10,12 +10,8 @@ from race_report.accounting import (
     Figure,
     Lack,
     RunTotals,
-    entry_figure,
+    account,
     is_left_to_accounting,
-    ledger_figures,
-    missing_for_recomputation,
-    models_by_id,
-    recomputations,
     totals,
 )
 from race_report.flops import ROUNDED, relative_difference
@@ -25,6 +21,7 @@ from race_report.pointer import Pointed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from race_report.accounting import Recomputation
     from race_report.document import LedgerEntry, Model, Report, Run
 
 NAMES: Final = ("Well-formed", "Declared", "Recomputable", "Replayable")
@@ -112,10 +109,18 @@ def _has_split(run: Run) -> bool:
     return run.role != "preparation"
 
 
-def _counted(run: Run) -> Iterator[tuple[int, LedgerEntry]]:
-    """Give the entries that a level is about, with their index: those of the total, or of preparation."""
-    components = COMPONENTS if _has_split(run) else ("preparation",)
-    return ((index, entry) for index, entry in enumerate(run.ledger) if entry.component in components)
+class _Line(NamedTuple):
+    """A ledger entry with what follows from it."""
+
+    position: int
+    entry: LedgerEntry
+    figure: Figure
+    recomputed: Recomputation
+
+    @property
+    def is_no_compute(self) -> bool:
+        """Whether no model ran for it."""
+        return self.entry.model is None and self.figure.value == 0
 
 
 def _placed(index: int, run: Run, lacks: Iterable[Lack]) -> Iterator[Gap]:
@@ -124,9 +129,9 @@ def _placed(index: int, run: Run, lacks: Iterable[Lack]) -> Iterator[Gap]:
         yield Gap(f"/runs/{index}/{lack.key}", f"/runs/{run.id}: {lack.what}")
 
 
-def _of_entry(at: int, run: Run, index: int, lack: Lack) -> Gap:
-    words = f"/runs/{run.id}/ledger/{index} ({run.ledger[index].component}): {lack.what}"
-    return Gap(f"/runs/{at}/ledger/{index}/{lack.key}", words)
+def _of_line(at: int, run: Run, line: _Line, lack: Lack) -> Gap:
+    words = f"/runs/{run.id}/ledger/{line.position} ({line.entry.component}): {lack.what}"
+    return Gap(f"/runs/{at}/ledger/{line.position}/{lack.key}", words)
 
 
 def _gaps_of_declared(report: Report, known: _Known) -> Iterator[Gap]:
@@ -134,14 +139,15 @@ def _gaps_of_declared(report: Report, known: _Known) -> Iterator[Gap]:
     for at, run in enumerate(report.runs):
         if _has_split(run):
             yield from _placed(at, run, _lacking_policy(run, known))
-            yield from _placed(at, run, _lacking_split(run, known))
-        elif not any(_counted(run)):
+            yield from _placed(at, run, _lacking_split(at, run, known))
+        elif not known.lines[at]:
             yield from _placed(at, run, [Lack("ledger", "ledger entries of component preparation")])
-        for index, entry in _counted(run):
+        for line in known.lines[at]:
+            entry = line.entry
             if entry.flops is not None and entry.method is None:
-                yield _of_entry(at, run, index, Lack("method", "`method`"))
+                yield _of_line(at, run, line, Lack("method", "`method`"))
             if (entry.flops is not None or entry.tokens is not None) and entry.basis is None:
-                yield _of_entry(at, run, index, Lack("basis", "`basis`"))
+                yield _of_line(at, run, line, Lack("basis", "`basis`"))
         if not any(pool.accelerator and pool.count for pool in run.hardware):
             yield from _placed(at, run, [Lack("hardware", "`hardware` with accelerator and count")])
 
@@ -156,48 +162,48 @@ def _lacking_policy(run: Run, known: _Known) -> Iterator[Lack]:
         yield Lack("policy", "the policy's `name` or `architecture`")
 
 
-def _lacking_split(run: Run, known: _Known) -> Iterator[Lack]:
+def _lacking_split(at: int, run: Run, known: _Known) -> Iterator[Lack]:
     """Name the components and the total that are neither known nor known to be unknowable."""
     figures = known.totals[run.id]
     for component in COMPONENTS:
         key = f"totals/{component}_flops"
         figure: Figure = getattr(figures, component)
-        entries = [entry for entry in run.ledger if entry.component == component]
-        if figure.value is None and not known.are_closed(entries):
-            hint = _hint(run, component, known, entries)
+        lines = [line for line in known.lines[at] if line.entry.component == component]
+        if figure.value is None and not known.are_closed(lines):
+            hint = _hint(run, component, lines)
             yield Lack(key, f"{component} FLOPs, as ledger entries with method and basis{hint}")
-        elif figure.value == 0 and not _is_none(run, component, entries):
+        elif figure.value == 0 and not _is_none(run, component, lines):
             yield Lack(key, f"{component} FLOPs; 0 are stated, and nothing says how a run can do without")
-        elif figure.value and not any(entry.flops or entry.tokens for entry in entries):
+        elif figure.value and not any(line.entry.flops or line.entry.tokens for line in lines):
             yield Lack("ledger", f"a ledger entry that says how the {component} FLOPs were come by")
     if figures.total.value is None:
         yield Lack("totals/total_flops", "total FLOPs")
-    used = {entry.model for entry in run.ledger}
-    for item in run.feedback:
-        if item.model in known.models and item.model not in used:
-            what = f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
-            yield Lack("ledger", what)
+    if run.feedback:
+        used = {entry.model for entry in run.ledger}
+        for item in run.feedback:
+            if item.model in known.models and item.model not in used:
+                what = f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
+                yield Lack("ledger", what)
 
 
-def _hint(run: Run, component: str, known: _Known, entries: list[LedgerEntry]) -> str:
+def _hint(run: Run, component: str, lines: list[_Line]) -> str:
     """Say what would make a component known."""
-    if component == "feedback" and not entries and _is_none(run, component, entries):
+    if component == "feedback" and not lines and _is_none(run, component, lines):
         return "; where no model judges, write feedback_flops: 0"
-    for entry in entries:
-        if entry.model is not None and entry.flops is None:
-            missing = missing_for_recomputation(entry, known.models)
-            return f"; its entries lack {' and '.join(lack.what for lack in missing)}"
+    for line in lines:
+        if line.entry.model is not None and line.entry.flops is None:
+            return f"; its entries lack {' and '.join(lack.what for lack in line.recomputed.missing)}"
     return ""
 
 
-def _is_none(run: Run, component: str, entries: list[LedgerEntry]) -> bool:
+def _is_none(run: Run, component: str, lines: list[_Line]) -> bool:
     """Tell whether the report says how a component can have no FLOPs; learning always has some."""
     if component == "search":
         return run.rollouts is not None and run.rollouts.generated == 0
     if component == "learning":
         return False
     judges = [item.kind for item in run.feedback]
-    return any(entry.model is None for entry in entries) or (bool(judges) and _NO_MODEL.issuperset(judges))
+    return any(line.entry.model is None for line in lines) or (bool(judges) and _NO_MODEL.issuperset(judges))
 
 
 def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
@@ -207,18 +213,17 @@ def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
             if known.is_stated_only(at, run, component):
                 what = f"{component} FLOPs from entries; the figure in `totals` follows from none"
                 yield from _placed(at, run, [Lack("ledger", what)])
-        for index, entry in _counted(run):
-            if not known.is_no_compute(entry) and not known.is_closed(entry):
-                yield from _gaps_of_entry(at, run, index, known)
+        for line in known.lines[at]:
+            if not line.is_no_compute and not known.is_closed(line.entry):
+                yield from _gaps_of_line(at, run, line, known)
 
 
-def _gaps_of_entry(at: int, run: Run, index: int, known: _Known) -> Iterator[Gap]:
-    entry = run.ledger[index]
-    missing = known.recomputed[at][index].missing
-    if not missing and not known.agrees(entry, known.recomputed[at][index].flops):
-        what = "FLOPs that its counts give; the stated ones are by another method"
-        yield _of_entry(at, run, index, Lack("flops", what))
+def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap]:
+    entry, missing = line.entry, line.recomputed.missing
     if not missing:
+        if not _agrees(entry, line.recomputed.flops):
+            what = "FLOPs that its counts give; the stated ones are by another method"
+            yield _of_line(at, run, line, Lack("flops", what))
         return
     model = known.models.get(entry.model or "")
     is_for_later = is_left_to_accounting(entry, known.models)
@@ -232,7 +237,7 @@ def _gaps_of_entry(at: int, run: Run, index: int, known: _Known) -> Iterator[Gap
                 hint = "; if it is closed, name them in `not_reported`"
             yield Gap(pointer, f"{lack.what}{hint}", not is_for_later)
         else:
-            yield _of_entry(at, run, index, lack)
+            yield _of_line(at, run, line, lack)
 
 
 def _gaps_of_replayable(report: Report, known: _Known) -> Iterator[Gap]:  # noqa: ARG001 - one signature a level
@@ -255,13 +260,16 @@ class _Known:
     """What all levels ask of a report: its models, which of them are closed, its totals by run."""
 
     def __init__(self, report: Report) -> None:
-        self.models: dict[str, Model] = models_by_id(report)
+        self.account = account(report)
+        self.models: dict[str, Model] = self.account.models
         self.totals: dict[str, RunTotals] = {
             run.id: figures for run, figures in zip(report.runs, totals(report), strict=True) if _has_split(run)
         }
-        self._entered = ledger_figures(report)
-        self.recomputed = recomputations(report)
         self.positions = {model.id: at for at, model in enumerate(report.models)}
+        self.lines = [
+            _lines(run, figures, recomputed)
+            for run, figures, recomputed in zip(report.runs, self.account.figures, self.account.recomputed, strict=True)
+        ]
         self._policies = {run.policy for run in report.runs}
         candidates = [model.id for model in report.models if self.may_be_closed(model)]
         self._closed = set(_named_as_closed(report, candidates, self.positions)) if candidates else set()
@@ -278,27 +286,32 @@ class _Known:
     def is_stated_only(self, at: int, run: Run, component: str) -> bool:
         """Tell whether a figure of `totals` has entries beside it, of which nothing is known."""
         stated = getattr(run.totals, f"{component}_flops") if run.totals is not None else None
-        is_entered = any(entry.component == component for entry in run.ledger)
-        return bool(stated) and is_entered and self._entered[at][component].value is None
+        if not stated or self.account.sums[at][component].value is not None:
+            return False
+        return any(entry.component == component for entry in run.ledger)
 
     def is_closed(self, entry: LedgerEntry) -> bool:
         """Tell whether the FLOPs of an entry are unknown because its model is closed: named so in `not_reported`."""
         return entry.model in self._closed and entry.flops is None
 
-    def are_closed(self, entries: list[LedgerEntry]) -> bool:
+    def are_closed(self, lines: list[_Line]) -> bool:
         """Tell whether entries are unknown for no other reason than closed models."""
-        others = [entry for entry in entries if not self.is_closed(entry)]
-        return len(others) < len(entries) and all(self.is_no_compute(entry) for entry in others)
+        others = [line for line in lines if not self.is_closed(line.entry)]
+        return len(others) < len(lines) and all(line.is_no_compute for line in others)
 
-    def is_no_compute(self, entry: LedgerEntry) -> bool:
-        """Tell whether no model ran for an entry."""
-        return entry.model is None and entry_figure(entry, self.models).value == 0
 
-    def agrees(self, entry: LedgerEntry, computed: int | None) -> bool:
-        """Tell whether FLOPs stated by another method than counts are those that the counts give.
+def _lines(run: Run, figures: list[Figure], recomputed: list[Recomputation]) -> list[_Line]:
+    """Give the entries that a level is about: those of the total, or of preparation."""
+    components = COMPONENTS if _has_split(run) else ("preparation",)
+    lines = map(_Line, range(len(figures)), run.ledger, figures, recomputed)
+    return [line for line in lines if line.entry.component in components]
 
-        Of method `counts`, flops-mismatch has said so.
-        """
-        if entry.flops is None or entry.method in (None, "counts"):
-            return True
-        return computed is not None and relative_difference(entry.flops, computed) <= ROUNDED
+
+def _agrees(entry: LedgerEntry, computed: int | None) -> bool:
+    """Tell whether FLOPs stated by another method than counts are those that the counts give.
+
+    Of method `counts`, flops-mismatch has said so.
+    """
+    if entry.flops is None or entry.method in (None, "counts"):
+        return True
+    return computed is not None and relative_difference(entry.flops, computed) <= ROUNDED

@@ -55,7 +55,7 @@ class Pointed(Generic[T]):
         levels = [[self._root]]
         for token in tokens(pointer):
             is_element = isinstance(value, tuple)
-            value = _child(value, token)
+            value = child(value, token)
             names = {token, "*", getattr(value, "id", token)} if is_element else {token}
             levels.append([node.children[name] for node in levels[-1] for name in names if name in node.children])
         return levels
@@ -66,8 +66,62 @@ def tokens(pointer: str) -> Iterator[str]:
     return (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
-def _child(value: Any, token: str) -> Any:
-    """Give the value below another, or None where there is none."""
+def child(value: Any, token: str) -> Any:
+    """Give the value below another by a plain token, or None where there is none."""
     if isinstance(value, tuple):
         return value[int(token)] if token.isdecimal() and int(token) < len(value) else None
     return value.get(token) if isinstance(value, dict) else getattr(value, token, None)
+
+
+def is_absent(value: Any) -> bool:
+    """Tell whether a report is silent where it has this value: an absent array is empty to the reader."""
+    return value is None or value == ()
+
+
+def stands(root: object, pointer: str) -> bool:
+    """Tell whether a report has a value at a plain pointer."""
+    value: Any = root
+    for token in tokens(pointer):
+        value = child(value, token)
+    return not is_absent(value)
+
+
+def places(root: object, pointer: str) -> list[str]:
+    """Give plain pointers to the values that a pointer of a report leads to, those that are absent left out."""
+    found: list[tuple[str, Any]] = [("", root)]
+    for token in tokens(pointer):
+        found = [
+            (f"{here}/{name}", value)
+            for here, within in found
+            for name, value in _named(within, token)
+            if not is_absent(value)
+        ]
+    return [here for here, _ in found]
+
+
+def _named(value: Any, token: str) -> list[tuple[str, Any]]:
+    """Give the values below another that a token stands for, with their plain tokens."""
+    if not isinstance(value, tuple):
+        return [(token, child(value, token))]
+    elements = enumerate(value)
+    return [(str(at), element) for at, element in elements if token in ("*", str(at), getattr(element, "id", None))]
+
+
+class Elements:
+    """Elements of a report's arrays by the token that stands for them, each array looked through once."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, dict[str, list[Any]]] = {}
+
+    def find(self, values: tuple[Any, ...], token: str) -> list[Any]:
+        """Give the elements that an index, an id or `*` stands for."""
+        if token == "*":  # noqa: S105 - a token of a pointer
+            return list(values)
+        if token.isdecimal():
+            return [values[int(token)]] if int(token) < len(values) else []
+        by_id = self._by_id.get(id(values))
+        if by_id is None:
+            by_id = self._by_id[id(values)] = {}
+            for value in values:
+                by_id.setdefault(getattr(value, "id", None) or "", []).append(value)
+        return by_id.get(token, []) if token else []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from race_report.finding import Rule, Severity, rule
 from race_report.levels import nameable_gaps
-from race_report.pointer import Pointed, tokens
+from race_report.pointer import places, stands
+from race_report.rules.said import is_named, trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,24 +58,14 @@ def reported_and_not_reported(report: Report) -> Iterator[Violation]:
         not_reported: []
     """
     for at, gap in enumerate(report.not_reported):
-        if _stands(report, list(tokens(gap.pointer))):
-            message = f'"{gap.pointer}" is named as not reported, and the report has it'
+        if trail(report, gap.pointer).stands:
+            message = f'"{gap.pointer}" is named as not reported, and {_place(report, gap.pointer)} is'
             yield f"/not_reported/{at}/pointer", message, "delete this line, or the field"
 
 
-def _stands(value: Any, path: list[str]) -> bool:
-    """Tell whether a value stands at the end of a path; `*` asks whether any does."""
-    if value is None or value == ():
-        return False
-    if not path:
-        return True
-    token, rest = path[0], path[1:]
-    if isinstance(value, tuple):
-        names = enumerate(value)
-        return any(
-            _stands(element, rest) for at, element in names if token in ("*", str(at), getattr(element, "id", None))
-        )
-    return _stands(value.get(token) if isinstance(value, dict) else getattr(value, token, None), rest)
+def _place(report: Report, pointer: str) -> str:
+    """Name the first place with a value that a pointer leads to: of several elements, which."""
+    return next(iter(places(report, pointer))) if "*" in pointer else "it"
 
 
 @rule("RACE803", severity=Severity.WARNING)
@@ -99,17 +90,13 @@ def gap_not_named(report: Report) -> Iterator[Violation]:
     lacking = nameable_gaps(report)
     if not lacking:
         return
-    gaps = Pointed(report, [(gap.pointer, gap) for gap in report.not_reported])
     named = set()
     for gap in lacking:
-        is_missing = gap.pointer not in named and not _stands(report, list(tokens(gap.pointer)))
-        if is_missing and not gaps.covering(gap.pointer):
+        is_missing = gap.pointer not in named and not stands(report, gap.pointer)
+        if is_missing and not is_named(report, gap.pointer):
             named.add(gap.pointer)
-            yield (
-                gap.pointer,
-                f"not reported, nor named as a gap: {gap.what}",
-                "report it, or name it in not_reported",
-            )
+            message = f"the next level asks for {gap.what}"
+            yield gap.pointer, message, "report it, or name it in not_reported with its reason"
 
 
 @rule("RACE804", severity=Severity.WARNING)
@@ -197,7 +184,6 @@ def project_not_told(report: Report) -> Iterator[Violation]:
         study: {complete: false, other_compute: [{what: hyper-parameter sweep, gpu_hours: 40}]}
     """
     is_final = report.report is not None and report.report.status == "final"
-    is_named = any(gap.pointer == "/study" for gap in report.not_reported)
-    if is_final and report.study is None and not is_named:
+    if is_final and report.study is None and not is_named(report, "/study"):
         hint = "write study: {complete: false, other_compute: [...]}, or name /study in not_reported"
         yield "", "the report is final and says nothing of sweeps, failed and preliminary runs", hint

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from race_report.accounting import (
     COMPONENTS,
     Figure,
+    account,
     is_left_to_accounting,
-    ledger_figure,
-    ledger_figures,
-    models_by_id,
-    recomputations,
+    recomputed_sum,
 )
 from race_report.finding import Severity, rule
 from race_report.flops import EXACT, ROUNDED, relative_difference
@@ -150,14 +148,13 @@ def counts_incomplete(report: Report) -> Iterator[Violation]:
         - {component: search, model: policy, operation: forward, tokens: 1000, attention_pairs: 500500,
            logit_rows: 1000, flops: 3171738480000, method: counts}
     """
-    models = models_by_id(report)
-    recomputed = recomputations(report)
+    books = account(report)
     for run_index, run in enumerate(report.runs):
         for index, entry in enumerate(run.ledger):
             if entry.method != "counts":
                 continue
-            missing = recomputed[run_index][index].missing
-            if missing and not is_left_to_accounting(entry, models):
+            missing = books.recomputed[run_index][index].missing
+            if missing and not is_left_to_accounting(entry, books.models):
                 yield (
                     f"/runs/{run_index}/ledger/{index}/method",
                     f"FLOPs by counts need {' and '.join(lack.what for lack in missing)}",
@@ -193,7 +190,7 @@ def _entry_differences(report: Report) -> tuple[_Difference, ...]:
 
 def _find_entry_differences(report: Report) -> Iterator[_Difference]:
     excuses = _Excuses(report)
-    recomputed = recomputations(report)
+    recomputed = account(report).recomputed
     for run_index, run in enumerate(report.runs):
         for index, entry in enumerate(run.ledger):
             expected = recomputed[run_index][index].flops
@@ -211,8 +208,7 @@ def _total_differences(report: Report) -> tuple[_Difference, ...]:
 
 def _find_total_differences(report: Report) -> Iterator[_Difference]:
     """Compare totals with the sums of their parts: of what the counts give, or of what the entries state."""
-    models = models_by_id(report)
-    entered = ledger_figures(report)
+    sums = account(report).sums
     excuses = _Excuses(report)
     for index, run in enumerate(report.runs):
         if run.totals is None:
@@ -222,17 +218,17 @@ def _find_total_differences(report: Report) -> Iterator[_Difference]:
         is_consistent = True
         for component in COMPONENTS:
             stated: float | None = getattr(run.totals, f"{component}_flops")
-            figure = entered[index][component]
+            figure = sums[index][component]
             parts.append(figure if stated is None else Figure(value=stated))
             if stated is None or figure.value is None or (figure.at_least and stated > figure.value):
                 continue
             if relative_difference(stated, figure.value) > EXACT:
-                by_counts = ledger_figure(run, component, models, recomputed=True).value
+                by_counts = recomputed_sum(report, index, component).value
                 assert by_counts is not None  # what is known as stated is known as recomputed
                 what = f"the {component} entries of the ledger"
-                sums = (by_counts, figure.value)
                 is_consistent = False
-                yield from excuses.difference(f"{pointer}/{component}_flops", stated, sums, what)
+                expected = (by_counts, figure.value)
+                yield from excuses.difference(f"{pointer}/{component}_flops", stated, expected, what)
         total = run.totals.total_flops
         known = [part.value for part in parts if part.value is not None]
         is_partial = len(known) < len(parts) or any(part.at_least for part in parts)
