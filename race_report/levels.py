@@ -56,9 +56,18 @@ class Gap(NamedTuple):
     pointer: str
     """Plain pointer to where it would stand."""
     what: str
-    """What it is, with its place in words."""
+    """What it is."""
+    place: str = ""
+    """The part of the report that lacks it, by ids."""
+    covered_by: tuple[str, ...] = ()
+    """Plain pointers to what, where it is named as missing, names this too."""
     is_of_report: bool = True
     """Whether the report lacks it, and not this version of the tool."""
+
+    @property
+    def words(self) -> str:
+        """What it is, with its place."""
+        return f"{self.place}: {self.what}" if self.place else self.what
 
 
 class _Assessment(NamedTuple):
@@ -72,7 +81,7 @@ class _Assessment(NamedTuple):
 def reached_level(report: Report, *, has_errors: bool) -> Level:
     """Decide the level of a structurally valid report; levels above 0 need a report without errors."""
     assessed = _assess(report)
-    number, gaps = assessed.number, [gap.what for gap in assessed.gaps]
+    number, gaps = assessed.number, [gap.words for gap in assessed.gaps]
     if has_errors:
         number, gaps = 0, ["its errors mended", *(gaps if number == 0 else ())]
     is_lower_bound = number > 0 and assessed.is_lower_bound
@@ -123,39 +132,51 @@ class _Line(NamedTuple):
         return self.entry.model is None and self.figure.value == 0
 
 
-def _placed(index: int, run: Run, lacks: Iterable[Lack]) -> Iterator[Gap]:
+def _of_run(at: int, run: Run, lacks: Iterable[Lack], *covered_by: str) -> Iterator[Gap]:
     """Give gaps of a run: pointers with its index, words with its id."""
+    above = tuple(f"/runs/{at}/{key}" for key in covered_by)
     for lack in lacks:
-        yield Gap(f"/runs/{index}/{lack.key}", f"/runs/{run.id}: {lack.what}")
+        yield Gap(f"/runs/{at}/{lack.key}", lack.what, f"/runs/{run.id}", above)
 
 
 def _of_line(at: int, run: Run, line: _Line, lack: Lack) -> Gap:
-    words = f"/runs/{run.id}/ledger/{line.position} ({line.entry.component}): {lack.what}"
-    return Gap(f"/runs/{at}/ledger/{line.position}/{lack.key}", words)
+    place = f"/runs/{run.id}/ledger/{line.position} ({line.entry.component})"
+    return Gap(f"/runs/{at}/ledger/{line.position}/{lack.key}", lack.what, place)
 
 
 def _gaps_of_declared(report: Report, known: _Known) -> Iterator[Gap]:
     """Level 1: policy, total, split, method and basis of each, hardware."""
     for at, run in enumerate(report.runs):
         if _has_split(run):
-            yield from _placed(at, run, _lacking_policy(run, known))
-            yield from _placed(at, run, _lacking_split(at, run, known))
+            yield from _of_run(at, run, _lacking_policy(run, known))
+            yield from _of_run(at, run, _lacking_split(at, run, known), "ledger")  # totals are sums of the ledger
         elif not known.lines[at]:
-            yield from _placed(at, run, [Lack("ledger", "ledger entries of component preparation")])
+            yield from _of_run(at, run, [Lack("ledger", "ledger entries of component preparation")])
         for line in known.lines[at]:
             entry = line.entry
             if entry.flops is not None and entry.method is None:
                 yield _of_line(at, run, line, Lack("method", "`method`"))
             if (entry.flops is not None or entry.tokens is not None) and entry.basis is None:
                 yield _of_line(at, run, line, Lack("basis", "`basis`"))
-        if not any(pool.accelerator and pool.count for pool in run.hardware):
-            yield from _placed(at, run, [Lack("hardware", "`hardware` with accelerator and count")])
+        yield from _of_run(at, run, _lacking_hardware(run))
+
+
+def _lacking_hardware(run: Run) -> Iterator[Lack]:
+    if not run.hardware:
+        yield Lack("hardware", "`hardware` with accelerator and count")
+    elif not any(pool.accelerator and pool.count for pool in run.hardware):
+        for at, pool in enumerate(run.hardware):
+            for key in ("accelerator", "count"):
+                if getattr(pool, key) is None:
+                    yield Lack(f"hardware/{at}/{key}", f"`{key}` of a hardware pool")
 
 
 def _lacking_policy(run: Run, known: _Known) -> Iterator[Lack]:
     policy = known.models.get(run.policy or "")
     if run.policy is None:
-        yield Lack("policy", "`policy`, the id of the model that is trained")
+        yield Lack(
+            "policy", "`policy`, the id of the model that is trained; a run that only prepares has role: preparation"
+        )
     elif policy is None:
         yield Lack("policy", f'the policy "{run.policy}" under `models`, which has {", ".join(known.models)}')
     elif policy.name is None and policy.architecture is None and policy.architecture_file is None:
@@ -192,7 +213,8 @@ def _hint(run: Run, component: str, lines: list[_Line]) -> str:
         return "; where no model judges, write feedback_flops: 0"
     for line in lines:
         if line.entry.model is not None and line.entry.flops is None:
-            return f"; its entries lack {' and '.join(lack.what for lack in line.recomputed.missing)}"
+            lacking = " and ".join(lack.what for lack in line.recomputed.missing)
+            return f"; of its entries, number {line.position} lacks {lacking}"
     return ""
 
 
@@ -212,7 +234,7 @@ def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
         for component in COMPONENTS:
             if known.is_stated_only(at, run, component):
                 what = f"{component} FLOPs from entries; the figure in `totals` follows from none"
-                yield from _placed(at, run, [Lack("ledger", what)])
+                yield from _of_run(at, run, [Lack("ledger", what)])
         for line in known.lines[at]:
             if not line.is_no_compute and not known.is_closed(line.entry):
                 yield from _gaps_of_line(at, run, line, known)
@@ -235,7 +257,7 @@ def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap
                 hint = "; this version of race does not yet derive them from its architecture, so state them"
             elif known.may_be_closed(model):
                 hint = "; if it is closed, name them in `not_reported`"
-            yield Gap(pointer, f"{lack.what}{hint}", not is_for_later)
+            yield Gap(pointer, f"{lack.what}{hint}", is_of_report=not is_for_later)
         else:
             yield _of_line(at, run, line, lack)
 
@@ -243,7 +265,7 @@ def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap
 def _gaps_of_replayable(report: Report, known: _Known) -> Iterator[Gap]:  # noqa: ARG001 - one signature a level
     """Level 3: a trace whose sums are the ledger; this version cannot replay one."""
     runs = [(at, run) for at, run in enumerate(report.runs) if run.trace is None]
-    traces = [Gap(f"/runs/{at}/trace", f"/runs/{run.id}: a `trace`") for at, run in runs]
+    traces = [gap for at, run in runs for gap in _of_run(at, run, [Lack("trace", "a `trace`")])]
     yield from traces or [Gap("", "a replay of the trace, which this version of race cannot do yet")]
 
 

@@ -86,25 +86,24 @@ def stands(root: object, pointer: str) -> bool:
     return not is_absent(value)
 
 
-def places(root: object, pointer: str) -> list[str]:
-    """Give plain pointers to the values that a pointer of a report leads to, those that are absent left out."""
-    found: list[tuple[str, Any]] = [("", root)]
-    for token in tokens(pointer):
-        found = [
-            (f"{here}/{name}", value)
-            for here, within in found
-            for name, value in _named(within, token)
-            if not is_absent(value)
-        ]
-    return [here for here, _ in found]
+def places(root: object, pointer: str) -> Iterator[tuple[str, Any]]:
+    """Give the values that a pointer of a report leads to, with plain pointers; those that are absent left out."""
+    return _places("", root, list(tokens(pointer)))
 
 
-def _named(value: Any, token: str) -> list[tuple[str, Any]]:
-    """Give the values below another that a token stands for, with their plain tokens."""
+def _places(here: str, value: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
+    if is_absent(value):
+        return
+    if not path:
+        yield here, value
+        return
+    token, rest = path[0], path[1:]
     if not isinstance(value, tuple):
-        return [(token, child(value, token))]
-    elements = enumerate(value)
-    return [(str(at), element) for at, element in elements if token in ("*", str(at), getattr(element, "id", None))]
+        yield from _places(f"{here}/{token}", child(value, token), rest)
+        return
+    for at, element in enumerate(value):
+        if token in ("*", str(at), getattr(element, "id", None)):
+            yield from _places(f"{here}/{at}", element, rest)
 
 
 class Elements:

@@ -57,6 +57,8 @@ def spoil(example: dict[str, Any]) -> dict[str, Any]:
     judge = {"id": "judge", "role": "judge"}
     example |= {"models": [*example["models"], judge, judge], "report": {"status": "final"}}
     del example["subject"], example["study"]
+    run["pipeline"] = [{"id": "solvable", "stage": "filter", "unit": "prompt", "items_in": 1, "items_out": 2}]
+    example["qualifications"] = [{"pointer": "/runs/main/hardware/*/count", "basis": "contested", "low": 99}]
     example["not_reported"] = [
         {"pointer": "/runs/main/totals", "reason": "x"},
         {"pointer": "/runs/mian", "reason": "x"},

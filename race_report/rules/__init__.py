@@ -8,6 +8,7 @@ from race_report.rules.disclosure import (
     LEVEL_NOT_REACHED,
     coverage_mismatch,
     gap_not_named,
+    outside_its_range,
     part_as_whole,
     project_not_told,
     reported_and_not_reported,
@@ -23,12 +24,13 @@ from race_report.rules.identity import (
     unknown_run,
     unknown_stage,
 )
+from race_report.rules.passes import ledger_beside_rollouts, pairs_below_tokens
 from race_report.rules.reading import READING
 from race_report.rules.rollouts import (
     all_truncated,
+    filter_adds,
     group_sizes_mismatch,
     more_than_there_were,
-    pairs_below_tokens,
     prompts_times_group,
     rollouts_lost,
     tokens_below_rollouts,
@@ -59,6 +61,8 @@ RULES: Final[tuple[Rule, ...]] = (
     tokens_over_cap,
     tokens_below_rollouts,
     pairs_below_tokens,
+    filter_adds,
+    ledger_beside_rollouts,
     steps_times_batch,
     steps_mismatch,
     steps_ambiguous,
@@ -74,6 +78,7 @@ RULES: Final[tuple[Rule, ...]] = (
     part_as_whole,
     coverage_mismatch,
     project_not_told,
+    outside_its_range,
 )
 
 CHECKS: Final = tuple((rule, rule.check) for rule in RULES if rule.check is not None)

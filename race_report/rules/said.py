@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report.once import once_a_report
 from race_report.pointer import Elements, Pointed, child, is_absent, tokens
@@ -12,27 +14,83 @@ if TYPE_CHECKING:
     from race_report.document import NotReported, Qualification, Report
 
 
+_VAGUE: Final = frozenset({"contested", "estimated"})
+"""Bases of a figure that may be any other near it, unless a range says how near."""
+
+_INEXACT: Final = _VAGUE | {"lower_bound", "upper_bound"}
+
+
 class _Said(NamedTuple):
     gaps: Pointed[NotReported]
-    ranges: Pointed[Qualification]
+    qualifications: Pointed[Qualification]
 
 
 @once_a_report
 def _said(report: Report) -> _Said:
-    ranges = [entry for entry in report.qualifications if entry.low is not None and entry.high is not None]
     return _Said(
         Pointed(report, [(gap.pointer, gap) for gap in report.not_reported]),
-        Pointed(report, [(entry.pointer, entry) for entry in ranges]),
+        Pointed(report, [(entry.pointer, entry) for entry in report.qualifications]),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a figure may be, as the report says: one number, all between two, or anything."""
+
+    low: float
+    high: float
+
+    @property
+    def is_point(self) -> bool:
+        """Whether it is one number."""
+        return self.low == self.high
+
+    def meets(self, other: Range) -> bool:
+        """Tell whether two figures may be equal."""
+        return self.low <= other.high and other.low <= self.high
+
+    def __add__(self, other: Range) -> Range:
+        """Give what the sum of two figures may be."""
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __mul__(self, other: Range) -> Range:
+        """Give what the product of two figures may be; nothing times anything is nothing."""
+        return Range(self.low * other.low, self.high * other.high if self.high and other.high else 0)
+
+
+def range_of(report: Report, pointer: str, value: float | None) -> Range:
+    """Give what the figure at a plain pointer may be; a figure that is absent and named nowhere is 0.
+
+    `low` and `high` of a qualification are the ends; where one is missing, a lower bound has no high end, an upper
+    bound no low one, and a contested or estimated figure neither.
+    """
+    said = _said(report)
+    if said.gaps.covering(pointer):
+        return Range(0, math.inf)
+    low = high = value or 0
+    for entry in said.qualifications.at(pointer):
+        is_vague = entry.low is None and entry.high is None and entry.basis in _VAGUE
+        if entry.low is not None or is_vague or entry.basis == "upper_bound":
+            low = min(low, entry.low or 0)
+        if entry.high is not None or is_vague or entry.basis == "lower_bound":
+            high = max(high, math.inf if entry.high is None else entry.high)
+    return Range(low, high)
+
+
 def is_open(report: Report, here: str, *keys: str) -> bool:
-    """Tell whether one of some figures is named as not reported, or as lying within a range.
+    """Tell whether one of some figures is named as not reported, or may be another than it is.
 
     Figures that need not be equal are not compared: a rule that takes the unknown for 0 would be wrong.
     """
     said = _said(report)
-    return any(said.gaps.covering(f"{here}/{key}") or said.ranges.at(f"{here}/{key}") for key in keys)
+    return any(
+        said.gaps.covering(f"{here}/{key}") or any(map(_is_inexact, said.qualifications.at(f"{here}/{key}")))
+        for key in keys
+    )
+
+
+def _is_inexact(entry: Qualification) -> bool:
+    return entry.low is not None or entry.high is not None or entry.basis in _INEXACT
 
 
 def is_named(report: Report, pointer: str) -> bool:
