@@ -104,7 +104,7 @@ def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> l
         missing += _missing_terms(entry, model, model.coefficients)
     elif model.architecture is not None:  # a transformer has a head and attention, whatever their size
         missing += [Lack(count, count) for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
-    if _factors(entry, model) is None:
+    if factors_of(entry, model) is None:
         trained = model.trained or "not stated"
         what = f'multipliers, because the model "{model.id}" is updated and `trained` is {trained}'
         missing.append(Lack("multipliers", what))
@@ -154,13 +154,13 @@ def recompute(entry: LedgerEntry, models: dict[str, Model]) -> Recomputation:
     if missing:
         return Recomputation(None, missing)
     model = models[entry.model or ""]
-    factors = _factors(entry, model)
+    factors = factors_of(entry, model)
     assert model.coefficients is not None
     assert factors is not None
     return Recomputation(entry_flops(model.coefficients, entry, factors), missing)
 
 
-def _factors(entry: LedgerEntry, model: Model) -> Factors | None:
+def factors_of(entry: LedgerEntry, model: Model) -> Factors | None:
     """Give the multipliers that an entry states, or those of its operation."""
     stated = entry.multipliers
     if stated is not None:

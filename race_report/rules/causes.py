@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from race_report.accounting import factors_of
+from race_report.flops import FORWARD, UPDATE, Factors, ModelCoefficients, PassCounts, entry_flops, relative_difference
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from race_report.document import Run
+    from race_report.document import Coefficients, LedgerEntry, Model, Run
 
 _SAME: Final = 1e-3
 """Relative difference up to which a factor is one that has a cause: factors are read from rounded figures."""
@@ -17,7 +20,9 @@ _LARGEST_MULTIPLE: Final = 4096
 
 
 class _Cause(NamedTuple):
-    factor: float
+    """What a factor, or a wrong figure, comes from."""
+
+    number: float
     words: str
 
 
@@ -34,10 +39,10 @@ def count_cause(ratio: float, run: Run) -> str:
     """Name what makes two counts differ by a factor: a number of the run, a unit; empty where nothing fits."""
     times = max(ratio, 1 / ratio) if ratio else 0.0
     for cause in _numbers_of(run):
-        if _is(times, cause.factor):
+        if _is(times, cause.number):
             return cause.words
     for unit in _UNITS:
-        if _is(times, unit.factor):
+        if _is(times, unit.number):
             return f"is one of them in {unit.words}?"
     if 1 < times <= _LARGEST_MULTIPLE and _is(times, round(times)):
         return "a whole number: is one of them per GPU, per step or per minibatch?"
@@ -65,3 +70,88 @@ def _numbers_of(run: Run) -> Iterator[_Cause]:
     ):
         if number is not None:
             yield _Cause(number, words)
+
+
+def flops_cause(stated: float, exact: int, entry: LedgerEntry, model: Model, run: Run) -> str:
+    """Name the slip by which an entry of these counts gets the FLOPs that it states; empty where none fits."""
+    assert model.coefficients is not None
+    slips = [slip for slip in _slips(entry, model, model.coefficients) if slip.number != exact]
+    for figure, more in ((stated, ""), (2 * stated, ", and multiply-adds for FLOPs")):
+        nearest = min(slips, key=lambda slip: relative_difference(figure, slip.number))
+        if relative_difference(figure, nearest.number) <= _SAME:
+            return f"{nearest.words}{more}?"
+    return count_cause(stated / exact, run) if exact else ""
+
+
+def sum_cause(stated: float, parts: list[tuple[str, float]], run: Run) -> str:
+    """Name what makes a stated sum another than that of its parts: one left out, twice, or alone."""
+    total = sum(value for _, value in parts)
+    for name, value in parts:
+        for number, words in ((total - value, "without"), (total + value, "twice"), (value, "alone")):
+            if value and number and number != total and relative_difference(stated, number) <= _SAME:
+                return f"without {name}?" if words == "without" else f"{name} {words}?"
+    return count_cause(stated / total, run) if total else ""
+
+
+def _slips(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> Iterator[_Cause]:
+    """Give the FLOPs of an entry under each slip that is made, the commonest first."""
+    costs = ModelCoefficients(*(getattr(coefficients, name) or 0 for name in ModelCoefficients._fields))
+    counts = PassCounts(*(getattr(entry, name) or 0 for name in PassCounts._fields))
+    factors = factors_of(entry, model)
+    assert factors is not None
+
+    def cause(words: str, *, costs: ModelCoefficients = costs, counts: PassCounts = counts, **kinds: float) -> _Cause:
+        return _Cause(entry_flops(costs, counts, factors._replace(**kinds)), words)
+
+    yield _Cause(entry_flops(costs, counts, factors) / 2, "multiply-adds, which are 2 FLOPs each")
+    for other, words in (
+        (FORWARD, "the forward pass only"),
+        (UPDATE["full"], "LoRA counted as full fine-tuning" if model.trained == "adapter" else "an update's factors"),
+        (UPDATE["adapter"], "a full update counted as one of adapters"),
+        (Factors(*(factor + 1 for factor in factors)), "recomputation included, which is executed FLOPs"),
+    ):
+        if other != factors:
+            yield cause(words, **other._asdict())
+    yield cause("attention left out", attention=0)
+    yield cause("attention over the whole square, not up to each token", attention=2 * factors.attention)
+    yield cause("the head left out", head=0)
+    yield cause(
+        "the head on every token, not on the rows that were needed", counts=counts._replace(logit_rows=counts.tokens)
+    )
+    yield cause("only the adapter's parameters", body=0, head=0, attention=0)
+    yield from _size_slips(entry, model, costs, counts, factors)
+
+
+def _size_slips(
+    entry: LedgerEntry, model: Model, costs: ModelCoefficients, counts: PassCounts, factors: Factors
+) -> Iterator[_Cause]:
+    """Give the FLOPs with another size of the model: the embedding, every expert, all heads, or plain 2N and 6N."""
+    sizes = model.parameters
+    total, active = (sizes.total, sizes.active) if sizes is not None else (None, None)
+    embedding = (sizes.embedding if sizes is not None else None) or 0
+
+    def cause(words: str, body: int, **rest: int) -> _Cause:
+        return _Cause(entry_flops(costs._replace(body_parameters=body, **rest), counts, factors), words)
+
+    if embedding:
+        yield cause("the embedding counted as a matrix multiplication", costs.body_parameters + embedding)
+    if total is not None and active is not None and total > active:
+        yield cause("every expert counted, not the active ones", costs.body_parameters + total - active)
+    shared = _keys_without_groups(model)
+    if shared:
+        yield cause("keys and values of every query head, not of the groups", costs.body_parameters + shared)
+    rule = 6 if entry.operation == "update" else 2
+    for size, words in ((total, "all"), (active, "the active")):
+        if size:
+            yield _Cause(rule * size * counts.tokens, f"{rule}N a token with {words} parameters, not by counts")
+            yield _Cause(rule * (size - embedding) * counts.tokens, f"{rule}N a token without the embedding")
+
+
+def _keys_without_groups(model: Model) -> int:
+    """Give the parameters that key and value matrices would have more if every query head had its own."""
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim")
+    width, layers, queries, keys, size = (getattr(model.architecture, name, None) for name in names)
+    if not (width and layers and queries and isinstance(keys, int)):
+        return 0
+    head_size: int = size if isinstance(size, int) else width // queries
+    return int(2 * width * layers * (queries - keys) * head_size)

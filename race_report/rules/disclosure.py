@@ -83,11 +83,12 @@ def gap_not_named(report: Report) -> Iterator[Violation]:
     After:
 
         runs: [{id: main, policy: policy}]
-        not_reported: [{pointer: /runs/main/totals, reason: not_measured}]
+        not_reported:
+          - {pointer: /runs/main/totals, reason: not_measured}
+          - {pointer: /runs/main/hardware, reason: not_published}
     """
-    assessed = nameable_gaps(report)
     named = set()
-    for gap in assessed:
+    for gap in nameable_gaps(report):
         is_missing = gap.pointer not in named and not stands(report, gap.pointer)
         if is_missing and not any(is_named(report, pointer) for pointer in (gap.pointer, *gap.covered_by)):
             named.add(gap.pointer)

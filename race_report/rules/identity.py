@@ -160,11 +160,11 @@ def duplicate_id(report: Report) -> Iterator[Violation]:
 
     Before:
 
-        models: [{id: judge, role: judge}, {id: judge, role: judge}]
+        models: [{id: policy, role: policy}, {id: judge, role: judge}, {id: judge, role: judge}]
 
     After:
 
-        models: [{id: judge, role: judge}, {id: second-judge, role: judge}]
+        models: [{id: policy, role: policy}, {id: judge, role: judge}, {id: second-judge, role: judge}]
     """
     owners: list[tuple[str, Any, tuple[str, ...]]] = [("", report, ("models", "runs"))]
     names = ("stages", "ledger", "hardware", "pipeline", "feedback", "results")

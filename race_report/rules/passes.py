@@ -32,11 +32,11 @@ def pairs_below_tokens(report: Report) -> Iterator[Violation]:
 
     Before:
 
-        - {component: search, tokens: 1000, attention_pairs: 500}
+        - {component: search, model: policy, operation: forward, tokens: 1000, attention_pairs: 500}
 
     After:
 
-        - {component: search, tokens: 1000, attention_pairs: 500500}
+        - {component: search, model: policy, operation: forward, tokens: 1000, attention_pairs: 500500}
     """
     for run_index, run in enumerate(report.runs):
         for index, entry in enumerate(run.ledger):
