@@ -19,7 +19,7 @@ from race_report.once import once_a_report
 from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from race_report.accounting import Recomputation
     from race_report.document import LedgerEntry, Model, Report, Run
@@ -78,12 +78,18 @@ class _Assessment(NamedTuple):
     is_lower_bound: bool
 
 
-def reached_level(report: Report, *, has_errors: bool) -> Level:
-    """Decide the level of a structurally valid report; levels above 0 need a report without errors."""
+def reached_level(report: Report, errors: Collection[str] = ()) -> Level:
+    """Decide the level of a structurally valid report; levels above 0 need a report without errors.
+
+    Args:
+        report: a view of it, or the object of the classes.
+        errors: the codes of the errors that it has, those of rules that are ignored included.
+
+    """
     assessed = _assess(report)
     number, gaps = assessed.number, [gap.words for gap in assessed.gaps]
-    if has_errors:
-        number, gaps = 0, ["its errors mended", *(gaps if number == 0 else ())]
+    if errors:
+        number, gaps = 0, [f"its errors mended: {', '.join(sorted(set(errors)))}", *(gaps if number == 0 else ())]
     is_lower_bound = number > 0 and assessed.is_lower_bound
     return Level(number=number, is_lower_bound=is_lower_bound, lacking=tuple(dict.fromkeys(gaps)))
 

@@ -105,7 +105,7 @@ def test_an_error_keeps_a_report_at_level_zero(example: dict[str, Any]) -> None:
     run_of(example)["ledger"][0]["flops"] *= 2
     level = level_of(example)
     assert level.number == 0
-    assert level.lacking == ("its errors mended",)
+    assert level.lacking == ("its errors mended: RACE301",)
 
 
 def closed_judge(document: dict[str, Any]) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def test_a_total_that_follows_from_no_entry_is_not_recomputable(example: dict[st
 def test_a_policy_that_is_no_model_is_named() -> None:
     document = {**DECLARED, "runs": [{**DECLARED["runs"][0], "policy": "ghost"}]}
     assert level_of(document).lacking == (
-        "its errors mended",
+        "its errors mended: RACE101",
         '/runs/main: the policy "ghost" under `models`, which has policy',
     )
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _SAME: Final = 1e-3
 """Relative difference up to which a factor is one that has a cause: factors are read from rounded figures."""
 
+_AS_FULL: Final = "LoRA counted as full fine-tuning"
+
 _LARGEST_MULTIPLE: Final = 4096
 """Largest whole factor that is taken for a number of devices, of steps or of passes."""
 
@@ -106,12 +108,13 @@ def _slips(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> Iter
     yield _Cause(entry_flops(costs, counts, factors) / 2, "multiply-adds, which are 2 FLOPs each")
     for other, words in (
         (FORWARD, "the forward pass only"),
-        (UPDATE["full"], "LoRA counted as full fine-tuning" if model.trained == "adapter" else "an update's factors"),
+        (UPDATE["full"], _AS_FULL if model.trained == "adapter" else "an update's factors"),
         (UPDATE["adapter"], "a full update counted as one of adapters"),
         (Factors(*(factor + 1 for factor in factors)), "recomputation included, which is executed FLOPs"),
     ):
         if other != factors:
             yield cause(words, **other._asdict())
+            yield cause(words, **other._replace(adapter=0)._asdict())
     yield cause("attention left out", attention=0)
     yield cause("attention over the whole square, not up to each token", attention=2 * factors.attention)
     yield cause("the head left out", head=0)
@@ -140,11 +143,13 @@ def _size_slips(
     shared = _keys_without_groups(model)
     if shared:
         yield cause("keys and values of every query head, not of the groups", costs.body_parameters + shared)
-    rule = 6 if entry.operation == "update" else 2
+    is_update = entry.operation == "update"
+    rule = 6 if is_update else 2
+    slip = f"{_AS_FULL}, {rule}N" if is_update and model.trained == "adapter" else f"{rule}N"
     for size, words in ((total, "all"), (active, "the active")):
         if size:
-            yield _Cause(rule * size * counts.tokens, f"{rule}N a token with {words} parameters, not by counts")
-            yield _Cause(rule * (size - embedding) * counts.tokens, f"{rule}N a token without the embedding")
+            yield _Cause(rule * size * counts.tokens, f"{slip} a token with {words} parameters")
+            yield _Cause(rule * (size - embedding) * counts.tokens, f"{slip} a token without the embedding")
 
 
 def _keys_without_groups(model: Model) -> int:
