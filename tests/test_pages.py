@@ -10,7 +10,19 @@ import pytest
 from race_report import rules as package
 from race_report.finding import Rule
 from race_report.pages import FAMILIES, find_rule, page_of
-from race_report.rules import RULES, disclosure, flops, identity, reading, rollouts, steps, structure
+from race_report.rules import (
+    RULES,
+    disclosure,
+    flops,
+    hardware,
+    identity,
+    peaks,
+    reading,
+    rollouts,
+    steps,
+    structure,
+    utilization,
+)
 
 if TYPE_CHECKING:
     import subprocess
@@ -41,7 +53,7 @@ def test_codes_and_names_are_unique_and_of_one_form() -> None:
 
 
 def test_every_rule_that_is_written_is_in_the_table() -> None:
-    modules = (disclosure, flops, identity, reading, rollouts, steps, structure)
+    modules = (disclosure, flops, hardware, identity, peaks, reading, rollouts, steps, structure, utilization)
     written = {value.code for module in modules for value in vars(module).values() if isinstance(value, Rule)}
     assert written == {rule.code for rule in package.RULES}
 

@@ -13,6 +13,7 @@ from race_report.rules.disclosure import (
     reported_and_not_reported,
 )
 from race_report.rules.flops import counts_incomplete, flops_inexact, flops_mismatch, total_inexact, total_mismatch
+from race_report.rules.hardware import busy_hours_over_pool, gpu_hours_doubtful, gpu_hours_mismatch, pools_over_run
 from race_report.rules.identity import (
     dangling_pointer,
     duplicate_entry,
@@ -23,6 +24,7 @@ from race_report.rules.identity import (
     unknown_run,
     unknown_stage,
 )
+from race_report.rules.peaks import accelerator_unknown, peak_mismatch, precision_without_units
 from race_report.rules.reading import READING
 from race_report.rules.rollouts import (
     all_truncated,
@@ -36,6 +38,12 @@ from race_report.rules.rollouts import (
 )
 from race_report.rules.steps import steps_ambiguous, steps_mismatch, steps_reversed, steps_times_batch
 from race_report.rules.structure import STRUCTURE
+from race_report.rules.utilization import (
+    hardware_flops_mismatch,
+    mfu_above_one,
+    mfu_implausible,
+    utilization_mismatch,
+)
 
 if TYPE_CHECKING:
     from race_report.finding import Rule
@@ -68,6 +76,17 @@ RULES: Final[tuple[Rule, ...]] = (
     total_mismatch,
     total_inexact,
     counts_incomplete,
+    gpu_hours_mismatch,
+    gpu_hours_doubtful,
+    pools_over_run,
+    busy_hours_over_pool,
+    accelerator_unknown,
+    peak_mismatch,
+    precision_without_units,
+    mfu_above_one,
+    mfu_implausible,
+    utilization_mismatch,
+    hardware_flops_mismatch,
     LEVEL_NOT_REACHED,
     reported_and_not_reported,
     gap_not_named,
