@@ -6,6 +6,7 @@ a report wrong takes the end of each range that is best for the report.
 
 from __future__ import annotations
 
+import functools
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,7 +15,7 @@ from race_report.once import once_a_report
 from race_report.rules.said import Range, range_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from race_report.accelerators import Accelerator
     from race_report.document import HardwarePool, LedgerEntry, Model, Report, Run
@@ -118,22 +119,30 @@ def devices(pool: HardwarePool) -> tuple[Accelerator, ...]:
     return candidates(pool.accelerator)
 
 
-def _pool_peak(report: Report, pointer: str, pool: HardwarePool, precisions: Iterable[str | None]) -> Peak | None:
+def _pool_peak(report: Report, pointer: str, pool: HardwarePool, precisions: frozenset[str | None]) -> Peak | None:
     """Give the peak of a pool: as stated, else as the table has it for the precisions at work; None if unknown."""
-    known = devices(pool)
-    largest = [(entry.largest or 0) * (entry.sparse_factor or 1) for entry in known]
-    if pool.peak_flops_per_second is not None:
-        low, high = range_of(report, f"{pointer}/peak_flops_per_second", pool.peak_flops_per_second)
-        high = min([high, *([max(largest)] if any(largest) else [])])
-        return Peak(min(low, high), high, high)
-    if not known or not all(largest):
-        return None
+    if pool.peak_flops_per_second is None:
+        return _table_peak(pool.accelerator, precisions) if pool.accelerator is not None else None
+    low, high = range_of(report, f"{pointer}/peak_flops_per_second", pool.peak_flops_per_second)
+    largest = max(((entry.largest or 0) * (entry.sparse_factor or 1) for entry in devices(pool)), default=0)
+    high = min(high, largest or high)
+    return Peak(min(low, high), high, high)
+
+
+@functools.lru_cache(maxsize=1024)
+def _table_peak(accelerator: str, precisions: frozenset[str | None]) -> Peak | None:
+    """Give the peak that the table has for a name, or None where it has none for one of the devices it may mean."""
+    from race_report.accelerators import candidates
+
+    known = candidates(accelerator)
     every = [peak for entry in known for _, peak in entry.by_format()]
-    usual = [peak for entry in known for precision in USUAL for peak in entry.peaks(precision)]
+    if not every or not all(entry.largest for entry in known):
+        return None
     stated = [peak for entry in known for precision in precisions for peak in _at_work(entry, precision)]
     if _OPEN.isdisjoint(precisions) and stated:
         return Peak(min(stated), max(stated), max(stated))
-    return Peak(min(usual or every), max(usual or every), max(every))
+    usual = [peak for entry in known for precision in USUAL for peak in entry.peaks(precision)] or every
+    return Peak(min(usual), max(usual), max(every))
 
 
 def _at_work(entry: Accelerator, precision: str | None) -> tuple[float, ...]:
@@ -155,7 +164,7 @@ def _pools(report: Report, index: int, run: Run) -> list[Pool]:
         if pool.precision is not None or not entered:
             entered = {pool.precision, *(entered - {None})}
         hours = pool_hours(report, pointer, pool)
-        pools.append(Pool(pointer, pool, hours, _pool_peak(report, pointer, pool, entered)))
+        pools.append(Pool(pointer, pool, hours, _pool_peak(report, pointer, pool, frozenset(entered))))
     return pools
 
 
@@ -170,16 +179,27 @@ def work(report: Report) -> list[list[list[Work]]]:
 
 
 def _groups(report: Report, index: int, run: Run, models: dict[str, Model]) -> Iterator[list[Work]]:
-    if not any(pool.components for pool in run.hardware):
+    has_hours = run.gpu_hours is not None or any(
+        pool.gpu_hours is not None or pool.wall_clock_hours is not None for pool in run.hardware
+    )
+    if not has_hours:
         return
     pools = _pools(report, index, run)
     flops = _flops(report, index, run, models)
     for components in _sharing(run.hardware):
         counted: tuple[str, ...] = tuple(name for name in COMPONENTS if name in components)
         counted = counted or tuple(sorted(components))
-        sets = [chosen for size in range(1, len(counted) + 1) for chosen in combinations(counted, size)]
-        found = [_work(report, index, run, chosen, pools, flops) for chosen in sets]
+        found = [_work(report, index, run, chosen, pools, flops) for chosen in _sets(counted, pools)]
         yield [done for done in found if done is not None]
+
+
+def _sets(counted: tuple[str, ...], pools: list[Pool]) -> list[tuple[str, ...]]:
+    """Give the sets of components that may be busier than all of them together, and all of them at the end."""
+    served = [set(counted).intersection(pool.said.components) for pool in pools]
+    are_alike = all(len(components) in (0, len(counted)) for components in served)
+    if are_alike and not any(pool.said.time_basis == "train" for pool in pools):
+        return [counted]  # the same pools serve every set, so none has more FLOPs than all
+    return [chosen for size in range(1, len(counted) + 1) for chosen in combinations(counted, size)]
 
 
 def _sharing(pools: Sequence[HardwarePool]) -> list[set[str]]:
@@ -241,14 +261,16 @@ def _is_known(high: float) -> bool:
 def _flops(report: Report, index: int, run: Run, models: dict[str, Model]) -> dict[str, Range]:
     """Give the FLOPs of every component, from its entries, else from `totals`."""
     found: dict[str, Range] = {}
+    ran: set[str] = {"feedback"}  # rules that judge are all that there is; a tool beside rollouts tells nothing of them
     for at, entry in enumerate(run.ledger):
-        added = _entry_flops(report, index, run, at, models)
+        low, high = _entry_flops(report, index, run, at, models)
         so_far = found.get(entry.component, _NOTHING)
-        found[entry.component] = Range(so_far.low + added.low, so_far.high + added.high)
-    for name in ("evaluation", "preparation", *COMPONENTS):
-        stated = _stated(report, index, run, f"{name}_flops") if name in COMPONENTS else _UNKNOWN
-        entered = found.get(name, stated)
-        found[name] = Range(entered.low or (stated.low if entered == _UNKNOWN else 0), entered.high)
+        found[entry.component] = Range(so_far.low + low, so_far.high + high)
+        if entry.model is not None or entry.flops is not None:
+            ran.add(entry.component)
+    for name in (*COMPONENTS, "evaluation", "preparation"):
+        if name not in ran or found.get(name, _UNKNOWN) == _UNKNOWN:
+            found[name] = _stated(report, index, run, f"{name}_flops") if name in COMPONENTS else _UNKNOWN
     return found
 
 
@@ -277,7 +299,7 @@ def _weakened(report: Report, run: Run, entry: LedgerEntry | None, known: Range,
     """Widen a figure by its basis, and by half where attention is counted in full: the mask hides half of it."""
     low, high = known
     by_nearness = (entry.conventions if entry is not None else None, run.conventions, report.conventions)
-    attention = next((said.attention for said in by_nearness if said is not None and said.attention), "exact")
-    if attention == "full" and (entry is None or entry.method != "counts"):
-        low /= 2
+    if any(by_nearness) and (entry is None or entry.method != "counts"):
+        attention = [said.attention for said in by_nearness if said is not None and said.attention]
+        low = low / 2 if attention[:1] == ["full"] else low
     return Range(0 if basis == "upper_bound" else low, float("inf") if basis == "lower_bound" else high)

@@ -9,12 +9,12 @@ from race_report.finding import Severity, rule
 from race_report.numbers import show_number
 from race_report.once import once_a_report
 from race_report.rules.capacity import HOURS_AGREE, count_times_hours, pool_hours
-from race_report.rules.said import Range, is_bound, range_of
+from race_report.rules.said import is_bound, range_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from race_report.document import HardwarePool, Report, Run
+    from race_report.document import HardwarePool, LedgerEntry, Report, Run
     from race_report.finding import Violation
 
 _MINUTES = 60
@@ -125,32 +125,41 @@ def busy_hours_over_pool(report: Report) -> Iterator[Violation]:
         ledger: [{component: learning, flops: 5.0e+17, method: stated, basis: estimated, gpu_hours: 160}]
     """
     for index, run in enumerate(report.runs):
-        hours = _pool_hours(report, index, run)
-        for at, entry in enumerate(run.ledger):
-            if entry.gpu_hours is None:
-                continue
+        busy = [(at, entry) for at, entry in enumerate(run.ledger) if entry.gpu_hours is not None]
+        if not busy:
+            continue
+        served = _Served(report, index, run)
+        for at, entry in busy:
             pointer = f"/runs/{index}/ledger/{at}/gpu_hours"
-            busy = range_of(report, pointer, entry.gpu_hours).low
-            serving = [
-                hours[place]
-                for place, pool in enumerate(run.hardware)
-                if entry.component in pool.components
-                and (entry.stage is None or not pool.stages or entry.stage in pool.stages)
-            ]
-            limits = [(sum(span.high for span in serving if span), f"the pools that serve {entry.component}")]
-            limits = limits if serving and all(serving) else []
+            least = range_of(report, pointer, entry.gpu_hours or 0).low
+            limits = [(served.most_hours(entry), f"the pools that serve {entry.component}")]
             if run.gpu_hours is not None and entry.component in COMPONENTS:
                 limits.append((range_of(report, f"/runs/{index}/gpu_hours", run.gpu_hours).high, "the run"))
-            limit, whose = min(limits, default=(float("inf"), ""))
-            if busy > limit * (1 + HOURS_AGREE):
-                message = (
-                    f"the entry was busy for {show_number(entry.gpu_hours)} GPU-hours, and {whose} had {limit:.6g}"
-                )
+            limit, whose = min(limits)
+            if least > limit * (1 + HOURS_AGREE):
+                stated = show_number(entry.gpu_hours or 0)
+                message = f"the entry was busy for {stated} GPU-hours, and {whose} had {limit:.6g}"
                 yield pointer, message, "is a pool missing, or does it not list the component?"
 
 
-def _pool_hours(report: Report, index: int, run: Run) -> list[Range | None]:
-    return [pool_hours(report, f"/runs/{index}/hardware/{at}", pool) for at, pool in enumerate(run.hardware)]
+class _Served:
+    """The GPU-hours of the pools of a run by component and stage, as many as they can be."""
+
+    def __init__(self, report: Report, index: int, run: Run) -> None:
+        self._hours: dict[tuple[str, str | None], float] = {}
+        for at, pool in enumerate(run.hardware):
+            known = pool_hours(report, f"/runs/{index}/hardware/{at}", pool)
+            most = known.high if known is not None else float("inf")
+            for component in dict.fromkeys(pool.components):
+                for stage in dict.fromkeys((None, *(pool.stages or ("",)))):
+                    key = (component, stage)
+                    self._hours[key] = self._hours.get(key, 0) + most
+
+    def most_hours(self, entry: LedgerEntry) -> float:
+        """Give the hours of the pools that may have run an entry; without end where none is known to."""
+        stages = (None,) if entry.stage is None else ("", entry.stage)
+        found = [hours for stage in stages if (hours := self._hours.get((entry.component, stage))) is not None]
+        return sum(found) if found else float("inf")
 
 
 @once_a_report

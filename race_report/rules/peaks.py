@@ -212,7 +212,8 @@ def _both(report: Report, here: str, peak: float, known: Sequence[Accelerator], 
     if not right:
         return ""
     index = int(here.split("/")[2])
-    alone = [done for group in work(report)[index] for done in group if [p.pointer for p in done.pools] == [here]]
+    every = [done for group in work(report)[index] for done in group if len(done.pools) == 1]
+    alone = [done for done in every if done.pools[0].pointer == here]
     best = max(alone, key=lambda done: done.flops.low, default=None)
     if best is None or not best.flops.low or not best.hours.high:
         return ""

@@ -116,11 +116,13 @@ def utilization_mismatch(report: Report) -> Iterator[Violation]:
 
         hardware: [{id: node, components: [search, learning, feedback], accelerator: NVIDIA H100 SXM, precision: bf16,
                     count: 8, wall_clock_hours: 1.5, utilization: 0.4}]
+        totals: {search_flops: 2.3e+17, learning_flops: 7.2e+17, feedback_flops: 0, total_flops: 9.5e+17}
 
     After:
 
         hardware: [{id: node, components: [search, learning, feedback], accelerator: NVIDIA H100 SXM, precision: bf16,
                     count: 8, wall_clock_hours: 1.5}]
+        totals: {search_flops: 2.3e+17, learning_flops: 7.2e+17, feedback_flops: 0, total_flops: 9.5e+17}
     """
     yield from (found.violation for found in _compared(report) if not found.is_by_hardware)
 
@@ -200,17 +202,14 @@ def _causes(run: Run, done: Work) -> str:
     stated = {pool.said.utilization for pool in done.pools if pool.said.utilization}
     aims = [(0.9 * value, 1.1 * value) for value in stated] if len(stated) == 1 else []
     for low, high in [*aims, _PLAUSIBLE]:
-        # a prefix is told apart from other slips by its size, so a low utilization beside it is likely enough
-        fitting = {
-            factor: cause
-            for factor, cause in causes
-            if factor > 1 and (low if factor < _PREFIX else low / 50) <= done.mfu / factor <= high
-        }
+        fitting: dict[float, str] = {}
+        for factor, cause in causes:
+            # a prefix is told apart from other slips by its size, so a low utilization beside it is likely enough
+            least = low if factor < _PREFIX else low / 50
+            if factor > 1 and least <= done.mfu / factor <= high:
+                fitting.setdefault(factor, f"divided by {factor:.6g} it is {done.mfu / factor:.2g}: {cause}")
         if fitting:
-            first = [
-                f"divided by {factor:.6g} it is {done.mfu / factor:.2g}: {cause}" for factor, cause in fitting.items()
-            ]
-            return "; or ".join(first[:2])
+            return "; or ".join(list(fitting.values())[:2])
     return "check FLOPs, hours, count and peak: seconds for steps, a cluster for a device?"
 
 
