@@ -9,7 +9,7 @@ from race_report.finding import Severity, rule
 from race_report.numbers import show_number
 from race_report.once import once_a_report
 from race_report.rules.capacity import HOURS_AGREE, count_times_hours, pool_hours
-from race_report.rules.said import is_bound, range_of
+from race_report.rules.said import is_bound, is_open, range_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -171,7 +171,7 @@ def _find_apart(report: Report) -> Iterator[_Apart]:
     for index, run in enumerate(report.runs):
         for at, pool in enumerate(run.hardware):
             yield from _pool_apart(report, f"/runs/{index}/hardware/{at}", pool)
-        if _is_clock_of_pools(run):
+        if _is_clock_of_pools(report, index, run):
             message = (
                 f"the run has {show_number(run.gpu_hours or 0)} GPU-hours, which are the wall-clock hours of its pools"
             )
@@ -179,14 +179,21 @@ def _find_apart(report: Report) -> Iterator[_Apart]:
             yield _Apart((f"/runs/{index}/gpu_hours", message, f"multiply them by {count} accelerators"), is_error=True)
 
 
-def _is_clock_of_pools(run: Run) -> bool:
+def _is_clock_of_pools(report: Report, index: int, run: Run) -> bool:
     """Tell whether the hours of a run are those on the clock of each of its pools, which have several accelerators."""
-    if run.gpu_hours is None or not run.hardware:
+    if not run.gpu_hours or not run.hardware or _is_bounded(report, index, run):
         return False
     hours = [pool.wall_clock_hours for pool in run.hardware if pool.gpu_hours is None and pool.count is not None]
-    count = sum(pool.count or 0 for pool in run.hardware)
     are_alike = len(hours) == len(run.hardware) and all(_agree(run.gpu_hours, clock) for clock in hours)
-    return are_alike and count > 1 and run.gpu_hours > 0
+    return are_alike and sum(pool.count or 0 for pool in run.hardware) > 1
+
+
+def _is_bounded(report: Report, index: int, run: Run) -> bool:
+    """Tell whether hours of a run or of its pools are a bound, so that less or more may be true."""
+    places = (f"/runs/{index}", *(f"/runs/{index}/hardware/{at}" for at in range(len(run.hardware))))
+    return bool(report.qualifications) and any(
+        is_bound(report, here, "gpu_hours", "count", "wall_clock_hours") for here in places
+    )
 
 
 def _agree(stated: float, other: float | None) -> bool:
@@ -202,7 +209,9 @@ def _pool_apart(report: Report, here: str, pool: HardwarePool) -> Iterator[_Apar
         return
     low, high = range_of(report, f"{here}/gpu_hours", stated)
     is_within = low <= product.high * (1 + HOURS_AGREE) and high >= product.low * (1 - HOURS_AGREE)
-    if is_within and is_bound(report, here, "gpu_hours", "count", "wall_clock_hours"):
+    if is_within and (
+        is_bound(report, here, "gpu_hours", "count", "wall_clock_hours") or is_open(report, here, "count")
+    ):
         return
     slip = _slip(stated, expected, pool.count)
     is_more = stated > expected and pool.time_basis not in ("step", "train")
@@ -211,7 +220,7 @@ def _pool_apart(report: Report, here: str, pool: HardwarePool) -> Iterator[_Apar
         f"{expected:.6g}"
     )
     message += f": ratio {stated / expected:.4g}" if expected else ""
-    hint = slip or "count every accelerator for as long as it was reserved; split a pool that grew or shrank"
+    hint = slip or "count every accelerator while it was reserved; a pool that grew or shrank has low and high of count"
     yield _Apart((f"{here}/gpu_hours", message, hint), is_error=not is_within and (is_more or bool(slip)))
 
 
@@ -240,7 +249,7 @@ def _pools_over_run(report: Report) -> list[_Apart]:
 def _find_pools_over_run(report: Report) -> Iterator[_Apart]:
     """Compare the hours of a run with those of its pools: as they state, and as their counts give."""
     for index, run in enumerate(report.runs):
-        if run.gpu_hours is None or _is_clock_of_pools(run):
+        if run.gpu_hours is None or _is_clock_of_pools(report, index, run):
             continue
         pointer = f"/runs/{index}/gpu_hours"
         most = range_of(report, pointer, run.gpu_hours).high * (1 + HOURS_AGREE)
@@ -251,11 +260,7 @@ def _find_pools_over_run(report: Report) -> Iterator[_Apart]:
                 least += range_of(report, f"/runs/{index}/hardware/{at}/gpu_hours", pool.gpu_hours).low
             elif pool.count is not None and pool.wall_clock_hours is not None:
                 given += pool.count * pool.wall_clock_hours
-        is_bounded = any(
-            is_bound(report, here, "gpu_hours", "count", "wall_clock_hours")
-            for here in (f"/runs/{index}", *(f"/runs/{index}/hardware/{at}" for at in range(len(run.hardware))))
-        )
-        if stated + given <= run.gpu_hours * (1 + HOURS_AGREE) or (is_bounded and least <= most):
+        if stated + given <= run.gpu_hours * (1 + HOURS_AGREE) or (least <= most and _is_bounded(report, index, run)):
             continue
         message = f"the pools have {stated + given:.6g} GPU-hours, and the run has {show_number(run.gpu_hours)}"
         yield _Apart(
