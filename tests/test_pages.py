@@ -11,7 +11,20 @@ import pytest
 from race_report import rules as package
 from race_report.finding import Rule, Severity
 from race_report.pages import FAMILIES, find_rule, page_of
-from race_report.rules import RULES, disclosure, flops, identity, passes, reading, rollouts, steps, structure
+from race_report.rules import (
+    RULES,
+    disclosure,
+    flops,
+    hardware,
+    identity,
+    passes,
+    peaks,
+    reading,
+    rollouts,
+    steps,
+    structure,
+    utilization,
+)
 from race_report.source import load_bytes
 from race_report.standard import subschema
 from race_report.validation import validate_value
@@ -45,7 +58,10 @@ def test_codes_and_names_are_unique_and_of_one_form() -> None:
 
 
 def test_every_rule_that_is_written_is_in_the_table() -> None:
-    modules = (disclosure, flops, identity, passes, reading, rollouts, steps, structure)
+    modules = (
+        *(disclosure, flops, hardware, identity, passes, peaks),
+        *(reading, rollouts, steps, structure, utilization),
+    )
     written = {value.code for module in modules for value in vars(module).values() if isinstance(value, Rule)}
     assert written == {rule.code for rule in package.RULES}
 

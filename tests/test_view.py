@@ -80,8 +80,29 @@ def spoil(example: dict[str, Any]) -> dict[str, Any]:
     other = {"id": "other", "algorithm": {"rollout_steps": 2, "optimizer_steps": 7, "minibatches_per_batch": 2}}
     example["runs"].append(other | {"coverage": {"complete": False}, "totals": {"total_flops": 5}})
     steps = {"rollout_steps": 2, "prompts_per_step": 4, "group_size": 4}
+    pool = {"id": "node", "components": ["search", "learning"], "accelerator": "V100", "precision": "bf16", "count": 8}
+    pools = [
+        pool | {"wall_clock_hours": 12, "gpu_hours": 12, "peak_flops_per_second": 9.894e14, "utilization": 0},
+        pool | {"id": "more", "wall_clock_hours": 12, "gpu_hours": 48, "accelerator": "V1000"},
+        {"id": "train", "components": ["feedback"], "count": 1, "wall_clock_hours": 1, "gpu_hours": 1},
+    ]
+    example["runs"].append({"id": "pools", "hardware": pools, "gpu_hours": 5, "ledger": [busy()]})
+    example["runs"].append({"id": "one", "hardware": [served()], "ledger": [busy(flops=9.0e18)]})
+    example["runs"].append({"id": "high", "hardware": [served()], "ledger": [busy(flops=2.5e18)]})
+    example["runs"].append({"id": "used", "hardware": [served(0.2)], "ledger": [busy(flops=1.0e18)]})
+    example["runs"].append({"id": "device", "hardware": [served(0.2)], "ledger": [busy(method="hardware")]})
     example["runs"].append({"id": "third", "algorithm": steps, "rollouts": {"generated": 3}})
     return example
+
+
+def busy(**said: Any) -> dict[str, Any]:
+    return {"component": "learning", "flops": 1.0e18, "method": "stated", "gpu_hours": 100, **said}
+
+
+def served(utilization: float = 0.5) -> dict[str, Any]:
+    """Make a pool that can do 3.5618e18 FLOPs."""
+    peak = {"peak_flops_per_second": 9.894e14, "precision": "bf16", "utilization": utilization}
+    return {"id": "node", "components": ["learning"], "count": 1, "wall_clock_hours": 1, **peak}
 
 
 def test_every_rule_gives_the_same_findings_on_view_and_classes(example: dict[str, Any]) -> None:

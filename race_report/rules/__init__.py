@@ -14,6 +14,7 @@ from race_report.rules.disclosure import (
     reported_and_not_reported,
 )
 from race_report.rules.flops import counts_incomplete, flops_inexact, flops_mismatch, total_inexact, total_mismatch
+from race_report.rules.hardware import busy_hours_over_pool, gpu_hours_doubtful, gpu_hours_mismatch, pools_over_run
 from race_report.rules.identity import (
     dangling_pointer,
     duplicate_entry,
@@ -25,6 +26,7 @@ from race_report.rules.identity import (
     unknown_stage,
 )
 from race_report.rules.passes import ledger_beside_rollouts, pairs_below_tokens
+from race_report.rules.peaks import accelerator_unknown, peak_mismatch, precision_without_units
 from race_report.rules.reading import READING
 from race_report.rules.rollouts import (
     all_truncated,
@@ -38,6 +40,12 @@ from race_report.rules.rollouts import (
 )
 from race_report.rules.steps import steps_ambiguous, steps_mismatch, steps_reversed, steps_times_batch
 from race_report.rules.structure import STRUCTURE
+from race_report.rules.utilization import (
+    hardware_flops_mismatch,
+    mfu_above_one,
+    mfu_implausible,
+    utilization_mismatch,
+)
 
 if TYPE_CHECKING:
     from race_report.finding import Rule
@@ -72,6 +80,17 @@ RULES: Final[tuple[Rule, ...]] = (
     total_mismatch,
     total_inexact,
     counts_incomplete,
+    gpu_hours_mismatch,
+    gpu_hours_doubtful,
+    pools_over_run,
+    busy_hours_over_pool,
+    accelerator_unknown,
+    peak_mismatch,
+    precision_without_units,
+    mfu_above_one,
+    mfu_implausible,
+    utilization_mismatch,
+    hardware_flops_mismatch,
     LEVEL_NOT_REACHED,
     reported_and_not_reported,
     gap_not_named,

@@ -11,11 +11,16 @@ from race_report.pointer import Elements, Pointed, child, is_absent, tokens
 from race_report.standard import resolved, schema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from race_report.document import NotReported, Qualification, Report
 
 
 _VAGUE: Final = frozenset({"contested", "estimated"})
-"""Bases of a figure that may be any other near it, unless a range says how near."""
+"""Bases of a figure that may be another near it, without a range that says how near."""
+
+_VAGUELY: Final = 2
+"""How many times more or less such a figure may be."""
 
 _INEXACT: Final = _VAGUE | {"lower_bound", "upper_bound"}
 
@@ -49,6 +54,11 @@ class Range:
         """Tell whether two figures may be equal."""
         return self.low <= other.high and other.low <= self.high
 
+    def __iter__(self) -> Iterator[float]:
+        """Give the ends, to be unpacked."""
+        yield self.low
+        yield self.high
+
     def __add__(self, other: Range) -> Range:
         """Give what the sum of two figures may be."""
         return Range(self.low + other.low, self.high + other.high)
@@ -61,20 +71,23 @@ class Range:
 def range_of(report: Report, pointer: str, value: float | None) -> Range:
     """Give what the figure at a plain pointer may be; a figure that is absent and named nowhere is 0.
 
-    `low` and `high` of a qualification are the ends; where one is missing, a lower bound has no high end, an upper
-    bound no low one, and a contested or estimated figure neither.
+    `low` and `high` of a qualification are the ends; where one is missing, a lower bound has no high end and an upper
+    bound no low one. A contested or estimated figure without a range may be half or twice as much.
     """
+    if not (report.qualifications or report.not_reported):
+        return Range(value or 0, value or 0)
     said = _said(report)
     if said.gaps.covering(pointer):
         return Range(0, math.inf)
     low = high = value or 0
     for entry in said.qualifications.at(pointer):
-        is_vague = entry.low is None and entry.high is None and entry.basis in _VAGUE
-        if entry.low is not None or is_vague or entry.basis == "upper_bound":
+        if entry.low is None and entry.high is None and entry.basis in _VAGUE:
+            low, high = low / _VAGUELY, high * _VAGUELY
+        if entry.low is not None or entry.basis == "upper_bound":
             low = min(low, entry.low or 0)
-        if entry.high is not None or is_vague or entry.basis == "lower_bound":
+        if entry.high is not None or entry.basis == "lower_bound":
             high = max(high, math.inf if entry.high is None else entry.high)
-    return Range(low, high)
+    return Range(max(low, 0), high)
 
 
 def is_open(report: Report, here: str, *keys: str) -> bool:
@@ -144,3 +157,10 @@ def _is_free(node: dict[str, Any], token: str) -> bool:
     if token.startswith("x-") or (node.get("type") == "object" and "additionalProperties" not in node):
         return True
     return "properties" not in node and "patternProperties" in node
+
+
+def is_bound(report: Report, here: str, *keys: str) -> bool:
+    """Tell whether one of some figures is qualified as a bound: more or less than it may be true."""
+    said = _said(report).qualifications if report.qualifications else None
+    bounds = ("upper_bound", "lower_bound")
+    return said is not None and any(entry.basis in bounds for key in keys for entry in said.at(f"{here}/{key}"))
