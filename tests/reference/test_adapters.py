@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from peft import LoraConfig, get_peft_model
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -22,7 +23,8 @@ from transformers import (
 sys.path.insert(0, str(Path(__file__).parent))
 from random_configs import FAMILIES, FLAGS, Config
 
-from race_report.architecture import Underivable, adapter_of, transformer_of
+from race_report.architecture import Underivable, adapter_of, coefficients_of, transformer_of
+from race_report.flops import FORWARD, PassCounts, entry_flops
 
 DENSE = ("llama", "qwen2", "qwen3", "mistral", "phi3", "gemma2", "gemma3_text")
 EXPERTS = ("mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v2", "deepseek_v3")
@@ -103,6 +105,30 @@ def test_adapters_are_those_that_peft_makes(family: str) -> None:
             names = [name for name, _ in model.named_parameters() if "lora_" in name]
             sizes = dict(model.named_parameters())
             assert adapter.coefficient() == sum(sizes[name].numel() for name in names)
+
+    check()
+
+
+@pytest.mark.parametrize("is_dora", [False, True])
+@pytest.mark.parametrize("family", ["llama", "qwen2", "phi3", "gemma3_text"])
+def test_adapters_cost_the_flops_that_torch_counts(family: str, is_dora: bool) -> None:  # noqa: FBT001
+    """Beside its factors DoRA sends an identity through them, once a pass; that is in no coefficient."""
+
+    @settings(max_examples=15)
+    @given(FAMILIES[family], RANKS, st.integers(1, 9))
+    def check(config: Config, rank: int, tokens: int) -> None:
+        words = {"r": rank, "target_modules": "all-linear", "use_dora": is_dora}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            base = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), attn_implementation="eager")
+            model = get_peft_model(base, LoraConfig(**words))
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            model(torch.zeros((1, tokens), dtype=torch.long), use_cache=False)
+        costs = coefficients_of(config, adapter={"peft_type": "LORA", **words})
+        adapted = adapter_of({"peft_type": "LORA", **words}, transformer_of(config)).layers
+        norms = sum(2 * matrix.inputs * rank * (matrix.inputs + matrix.outputs) for _, matrix, rank in adapted)
+        counts = PassCounts(tokens, tokens, tokens**2, tokens**2, tokens)
+        assert counter.get_total_flops() == entry_flops(costs, counts, FORWARD) + norms * is_dora
 
     check()
 
