@@ -68,7 +68,7 @@ def words(draw: st.DrawFn) -> dict[str, Any]:
     drawn: dict[str, Any] = {"r": draw(RANKS), "use_dora": draw(FLAGS)}
     names = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)
     texts = st.sampled_from(["all-linear", r".*\.(q|v)_proj", r"model\.layers\.[02]\..*proj", r".*mlp\..*_proj"])
-    drawn["target_modules"] = draw(names | texts)
+    drawn["target_modules"] = draw(names if draw(st.integers(0, 2)) else texts)
     if not isinstance(drawn["target_modules"], str):
         if draw(FLAGS):
             drawn["layers_to_transform"] = draw(st.integers(0, 3) | st.lists(st.integers(0, 3), unique=True))
@@ -78,8 +78,10 @@ def words(draw: st.DrawFn) -> dict[str, Any]:
     if draw(FLAGS):
         drawn["exclude_modules"] = draw(names | st.sampled_from([r".*layers\.1\..*", r".*\.o_proj"]))
     if draw(FLAGS):
-        keys = st.sampled_from(["q_proj", r"layers\.0\.self_attn\.v_proj", r".*\.mlp\..*", "down_proj", "proj"])
-        drawn["rank_pattern"] = draw(st.dictionaries(keys, RANKS, max_size=2))
+        keys = st.sampled_from(
+            [r".*_proj", "q_proj", r"layers\.0\.self_attn\.v_proj", r".*\.mlp\..*", "down_proj", "proj"]
+        )
+        drawn["rank_pattern"] = draw(st.dictionaries(keys, RANKS, max_size=3))
     if drawn.get("bias", "none") == "none" and draw(FLAGS):
         saved = st.sampled_from(["lm_head", "embed_tokens", "norm", "input_layernorm", "v_proj", "mlp"])
         drawn["modules_to_save"] = draw(st.lists(saved, max_size=2, unique=True))
@@ -107,6 +109,23 @@ def test_adapters_are_those_that_peft_makes(family: str) -> None:
             assert adapter.coefficient() == sum(sizes[name].numel() for name in names)
 
     check()
+
+
+@pytest.mark.parametrize("layers", [0, 2, [0], [0, 2], [1, 7], []])
+@pytest.mark.parametrize("pattern", [None, "", "layers", ["h", "layers"], ["h"]])
+def test_layers_are_narrowed_as_peft_does(layers: Any, pattern: Any) -> None:
+    config = {"model_type": "qwen2", "vocab_size": 3, "hidden_size": 4, "intermediate_size": 3, "num_hidden_layers": 3}
+    config |= {"num_attention_heads": 2, "num_key_value_heads": 1}
+    words = {
+        "r": 2,
+        "target_modules": ["q_proj", "model.layers.1.mlp.up_proj"],
+        "layers_to_transform": layers,
+        "layers_pattern": pattern,
+        "rank_pattern": {"up_proj": 3},
+    }
+    model = with_adapter(config, dict(words))
+    adapter = adapter_of({"peft_type": "LORA", **words}, transformer_of(config))
+    assert (adapter.ranks, adapter.trainable) == counts_of(model)
 
 
 @pytest.mark.parametrize("is_dora", [False, True])
