@@ -45,6 +45,7 @@ def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
     assert "race_report.levels" in modules
     assert not modules & HEAVY
     assert "race_report.json_text" not in modules
+    assert "race_report.architecture" not in modules
 
 
 def test_the_table_of_accelerators_is_read_for_reports_that_name_one(tmp_path: Path, documents: Path) -> None:
