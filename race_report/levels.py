@@ -104,6 +104,33 @@ def nameable_gaps(report: Report) -> tuple[Gap, ...]:
 
 @once_a_report
 def _assess(report: Report) -> _Assessment:
+    if _is_plainly_recomputable(report):
+        return _Assessment(2, tuple(_gaps_of_replayable(report)), is_lower_bound=False)
+    return _assess_in_full(report)
+
+
+def _is_plainly_recomputable(report: Report) -> bool:
+    """Tell at little cost that a report lacks nothing of levels 1 and 2, as most that are checked again and again."""
+    books = account(report)
+    for run, sums, figures, recomputed in zip(report.runs, books.sums, books.figures, books.recomputed, strict=True):
+        policy = books.models.get(run.policy or "")
+        if policy is None or policy.name is None or not _has_split(run):
+            return False
+        if not any(pool.accelerator and pool.count for pool in run.hardware):
+            return False
+        for component in COMPONENTS:
+            if not sums[component].is_exact or not (sums[component].value or _is_none(run, component)):
+                return False
+        for line in _lines(run, figures, recomputed):
+            is_counted = not line.recomputed.missing and line.entry.method == "counts" and line.entry.basis is not None
+            if not is_counted and not (line.is_no_compute and line.entry.flops is None):
+                return False
+        if {item.model for item in run.feedback}.difference((entry.model for entry in run.ledger), (None,)):
+            return False
+    return True
+
+
+def _assess_in_full(report: Report) -> _Assessment:
     known = _Known(report)
     number = 0
     gaps: tuple[Gap, ...] = ()
@@ -199,7 +226,7 @@ def _lacking_split(at: int, run: Run, known: _Known) -> Iterator[Lack]:
         if figure.value is None and not known.are_closed(lines):
             hint = _hint(run, component, lines)
             yield Lack(key, f"{component} FLOPs, as ledger entries with method and basis{hint}")
-        elif figure.value == 0 and not _is_none(run, component, lines):
+        elif figure.value == 0 and not _is_none(run, component):
             yield Lack(key, f"{component} FLOPs; 0 are stated, and nothing says how a run can do without")
         elif figure.value and not any(line.entry.flops or line.entry.tokens for line in lines):
             yield Lack("ledger", f"a ledger entry that says how the {component} FLOPs were come by")
@@ -215,7 +242,7 @@ def _lacking_split(at: int, run: Run, known: _Known) -> Iterator[Lack]:
 
 def _hint(run: Run, component: str, lines: list[_Line]) -> str:
     """Say what would make a component known."""
-    if component == "feedback" and not lines and _is_none(run, component, lines):
+    if component == "feedback" and not lines and _is_none(run, component):
         return "; where no model judges, write feedback_flops: 0"
     for line in lines:
         if line.entry.model is not None and line.entry.flops is None:
@@ -224,14 +251,15 @@ def _hint(run: Run, component: str, lines: list[_Line]) -> str:
     return ""
 
 
-def _is_none(run: Run, component: str, lines: list[_Line]) -> bool:
+def _is_none(run: Run, component: str) -> bool:
     """Tell whether the report says how a component can have no FLOPs; learning always has some."""
     if component == "search":
         return run.rollouts is not None and run.rollouts.generated == 0
     if component == "learning":
         return False
     judges = [item.kind for item in run.feedback]
-    return any(line.entry.model is None for line in lines) or (bool(judges) and _NO_MODEL.issuperset(judges))
+    has_entry = any(entry.model is None for entry in run.ledger if entry.component == component)
+    return has_entry or (bool(judges) and _NO_MODEL.issuperset(judges))
 
 
 def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
@@ -268,7 +296,7 @@ def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap
             yield _of_line(at, run, line, lack)
 
 
-def _gaps_of_replayable(report: Report, known: _Known) -> Iterator[Gap]:  # noqa: ARG001 - one signature a level
+def _gaps_of_replayable(report: Report, known: _Known | None = None) -> Iterator[Gap]:  # noqa: ARG001 - one signature
     """Level 3: a trace whose sums are the ledger; this version cannot replay one."""
     runs = [(at, run) for at, run in enumerate(report.runs) if run.trace is None]
     traces = [gap for at, run in runs for gap in _of_run(at, run, [Lack("trace", "a `trace`")])]
@@ -331,8 +359,11 @@ class _Known:
 def _lines(run: Run, figures: list[Figure], recomputed: list[Recomputation]) -> list[_Line]:
     """Give the entries that a level is about: those of the total, or of preparation."""
     components = COMPONENTS if _has_split(run) else ("preparation",)
-    lines = map(_Line, range(len(figures)), run.ledger, figures, recomputed)
-    return [line for line in lines if line.entry.component in components]
+    return [
+        _Line(at, entry, figures[at], recomputed[at])
+        for at, entry in enumerate(run.ledger)
+        if entry.component in components
+    ]
 
 
 def _agrees(entry: LedgerEntry, computed: int | None) -> bool:

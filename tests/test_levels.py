@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from race_report import levels
+from race_report.parsed import Places
+from race_report.standard import view
+from race_report.structure import structure_faults
 from race_report.validation import validate_value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from race_report.levels import Level
 
 
@@ -244,3 +255,37 @@ def test_a_rule_beside_a_closed_judge_changes_nothing(example: dict[str, Any]) -
     document["not_reported"].append({"pointer": "/models/prm/coefficients", "reason": "not_published"})
     run_of(document)["ledger"].append({"component": "feedback", "phase": "reward", "part": "format"})
     assert (level_of(document).number, level_of(document).is_lower_bound) == (2, True)
+
+
+def cut(document: dict[str, Any], pointer: list[str | int]) -> None:
+    *above, last = pointer
+    place: Any = document
+    for step in above:
+        place = place[step]
+    del place[last]
+
+
+def leaves(value: Any, here: list[str | int]) -> Iterator[list[str | int]]:
+    """Give the way to every value below another that is in an object, so that it may be left out."""
+    children = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for key, child in children:
+        if isinstance(key, str):
+            yield [*here, key]
+        yield from leaves(child, [*here, key])
+
+
+@pytest.mark.parametrize("name", ["worked-example", "constructed-moe-rollout-policy", "constructed-ppo-critic"])
+def test_what_is_plainly_recomputable_is_so_in_full(documents: Path, name: str) -> None:
+    """Whatever one leaves out of a report, the short way and the long one give the same level."""
+    document = json.loads((documents / f"{name}.json").read_text("utf-8"))
+    plain = 0
+    for way in [None, *leaves(document, [])]:
+        changed = copy.deepcopy(document)
+        if way is not None:
+            cut(changed, way)
+        if structure_faults(changed, lambda: Places(text="")):
+            continue
+        report = view()(changed)
+        assert levels._assess(report) == levels._assess_in_full(report), way
+        plain += levels._is_plainly_recomputable(report)
+    assert plain
