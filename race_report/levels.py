@@ -11,7 +11,6 @@ from race_report.accounting import (
     Lack,
     RunTotals,
     account,
-    is_left_to_accounting,
     totals,
 )
 from race_report.flops import ROUNDED, relative_difference
@@ -61,8 +60,6 @@ class Gap(NamedTuple):
     """The part of the report that lacks it, by ids."""
     covered_by: tuple[str, ...] = ()
     """Plain pointers to what, where it is named as missing, names this too."""
-    is_of_report: bool = True
-    """Whether the report lacks it, and not this version of the tool."""
 
     @property
     def words(self) -> str:
@@ -99,7 +96,7 @@ def nameable_gaps(report: Report) -> tuple[Gap, ...]:
     assessed = _assess(report)
     if assessed.number >= _REPLAYABLE - 1:
         return ()
-    return tuple(gap for gap in assessed.gaps if gap.is_of_report)
+    return assessed.gaps
 
 
 @once_a_report
@@ -114,7 +111,7 @@ def _is_plainly_recomputable(report: Report) -> bool:
     books = account(report)
     for run, sums, figures, recomputed in zip(report.runs, books.sums, books.figures, books.recomputed, strict=True):
         policy = books.models.get(run.policy or "")
-        if policy is None or policy.name is None or not _has_split(run):
+        if policy is None or policy.model.name is None or not _has_split(run):
             return False
         if not any(pool.accelerator and pool.count for pool in run.hardware):
             return False
@@ -205,7 +202,7 @@ def _lacking_hardware(run: Run) -> Iterator[Lack]:
 
 
 def _lacking_policy(run: Run, known: _Known) -> Iterator[Lack]:
-    policy = known.models.get(run.policy or "")
+    policy = known.model(run.policy)
     if run.policy is None:
         yield Lack(
             "policy", "`policy`, the id of the model that is trained; a run that only prepares has role: preparation"
@@ -281,17 +278,12 @@ def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap
             what = "FLOPs that its counts give; the stated ones are by another method"
             yield _of_line(at, run, line, Lack("flops", what))
         return
-    model = known.models.get(entry.model or "")
-    is_for_later = is_left_to_accounting(entry, known.models)
+    model = known.model(entry.model)
     for lack in missing:
         if lack.key == "coefficients" and model is not None:
             pointer = f"/models/{known.positions[model.id]}/coefficients"
-            hint = ""
-            if is_for_later:
-                hint = "; this version of race does not yet derive them from its architecture, so state them"
-            elif known.may_be_closed(model):
-                hint = "; if it is closed, name them in `not_reported`"
-            yield Gap(pointer, f"{lack.what}{hint}", is_of_report=not is_for_later)
+            hint = "; if it is closed, name them in `not_reported`" if known.may_be_closed(model) else ""
+            yield Gap(pointer, f"{lack.what}{hint}")
         else:
             yield _of_line(at, run, line, lack)
 
@@ -317,7 +309,7 @@ class _Known:
 
     def __init__(self, report: Report) -> None:
         self.account = account(report)
-        self.models: dict[str, Model] = self.account.models
+        self.models = self.account.models
         self.totals: dict[str, RunTotals] = {
             run.id: figures for run, figures in zip(report.runs, totals(report), strict=True) if _has_split(run)
         }
@@ -329,6 +321,11 @@ class _Known:
         self._policies = {run.policy for run in report.runs}
         candidates = [model.id for model in report.models if self.may_be_closed(model)]
         self._closed = set(_named_as_closed(report, candidates, self.positions)) if candidates else set()
+
+    def model(self, name: str | None) -> Model | None:
+        """Give a model by its id."""
+        priced = self.models.get(name or "")
+        return None if priced is None else priced.model
 
     def may_be_closed(self, model: Model) -> bool:
         """Tell whether a model's coefficients can be unknown; whoever trains a model knows its shape."""

@@ -69,13 +69,37 @@ def test_level_three_is_refused_with_a_word(example: dict[str, Any]) -> None:
     assert "cannot" in level.lacking[0]
 
 
-def test_an_architecture_without_coefficients_ends_at_level_one_with_that_reason(example: dict[str, Any]) -> None:
+def test_coefficients_follow_from_an_architecture(example: dict[str, Any]) -> None:
     """This is the design's own example: it names the architecture and leaves the coefficients to the tools."""
     del example["models"][0]["coefficients"]
+    assert level_of(example).number == 2
+
+
+def test_an_architecture_from_which_nothing_follows_says_why(example: dict[str, Any]) -> None:
+    policy = example["models"][0]
+    del policy["coefficients"]
+    for entry in run_of(example)["ledger"]:
+        entry["method"] = "stated"
+    policy["adapter"] |= {"target_modules_pattern": "(a+)+$"}
+    assert "by a pattern, which is not run here" in level_of(example).lacking[0]
+    policy["adapter"] |= {"rank_pattern": {"(a+)+$": 4}}
+    del policy["adapter"]["target_modules_pattern"]
+    assert "(a+)+$ of `rank_pattern`" in level_of(example).lacking[0]
+    policy["adapter"] = {"method": "ia3"}
+    assert "method is ia3" in level_of(example).lacking[0]
+    del policy["adapter"]
+    assert "`adapter_parameters` of the model" in " ".join(level_of(example).lacking)
+    policy["architecture"]["model_type"] = "mamba2"
+    assert "state the model's `coefficients`" in level_of(example).lacking[0]
+
+
+def test_coefficients_in_a_file_are_for_fill(example: dict[str, Any]) -> None:
+    policy = example["models"][0]
+    del policy["coefficients"], policy["architecture"]
+    policy["architecture_file"] = "config.json"
     level = level_of(example)
     assert level.number == 1
-    assert len(level.lacking) == 1
-    assert "does not yet derive them from its architecture" in level.lacking[0]
+    assert "race fill reads them from config.json" in level.lacking[0]
 
 
 def test_a_minimal_report_is_well_formed_and_hears_what_it_lacks() -> None:

@@ -10,7 +10,9 @@ from race_report.flops import FORWARD, UPDATE, Factors, ModelCoefficients, PassC
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from race_report.document import Coefficients, LedgerEntry, Model, Run
+    from race_report.accounting import Priced
+    from race_report.document import LedgerEntry, Model, Run
+    from race_report.flops import HasCoefficients
 
 _SAME: Final = 1e-3
 """Relative difference up to which a factor is one that has a cause: factors are read from rounded figures."""
@@ -74,10 +76,11 @@ def _numbers_of(run: Run) -> Iterator[_Cause]:
             yield _Cause(number, words)
 
 
-def flops_cause(stated: float, exact: int, entry: LedgerEntry, model: Model, run: Run) -> str:
+def flops_cause(stated: float, exact: int, entry: LedgerEntry, priced: Priced, run: Run) -> str:
     """Name the slip by which an entry of these counts gets the FLOPs that it states; empty where none fits."""
-    assert model.coefficients is not None
-    slips = [slip for slip in _slips(entry, model, model.coefficients) if slip.number != exact]
+    model, coefficients, _ = priced
+    assert coefficients is not None
+    slips = [slip for slip in _slips(entry, model, coefficients) if slip.number != exact]
     for figure, more in ((stated, ""), (2 * stated, ", and multiply-adds for FLOPs")):
         nearest = min(slips, key=lambda slip: relative_difference(figure, slip.number))
         if relative_difference(figure, nearest.number) <= _SAME:
@@ -95,7 +98,7 @@ def sum_cause(stated: float, parts: list[tuple[str, float]], run: Run) -> str:
     return count_cause(stated / total, run) if total else ""
 
 
-def _slips(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> Iterator[_Cause]:
+def _slips(entry: LedgerEntry, model: Model, coefficients: HasCoefficients) -> Iterator[_Cause]:
     """Give the FLOPs of an entry under each slip that is made, the commonest first."""
     costs = ModelCoefficients(*(getattr(coefficients, name) or 0 for name in ModelCoefficients._fields))
     counts = PassCounts(*(getattr(entry, name) or 0 for name in PassCounts._fields))
