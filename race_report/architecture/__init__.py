@@ -1,0 +1,29 @@
+"""config.json and adapter_config.json -> parameters and coefficients."""
+
+from __future__ import annotations
+
+from race_report.architecture.build import transformer_of
+from race_report.architecture.heads import HEADS
+from race_report.architecture.table import (
+    Attention,
+    Head,
+    Layer,
+    Matrix,
+    ParameterCounts,
+    Transformer,
+    Underivable,
+    Vector,
+)
+
+__all__ = [
+    "HEADS",
+    "Attention",
+    "Head",
+    "Layer",
+    "Matrix",
+    "ParameterCounts",
+    "Transformer",
+    "Underivable",
+    "Vector",
+    "transformer_of",
+]

@@ -1,0 +1,88 @@
+"""Configuration -> table: which family it is, its text part, its layers, its head."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from race_report.architecture.families import FAMILIES, Family, layers_of
+from race_report.architecture.heads import head_of
+from race_report.architecture.table import Transformer, Vector
+from race_report.architecture.words import STATE, Words, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_LAYERS: Final = 10_000
+"""Layers above which a number is a slip and no model."""
+
+
+def transformer_of(
+    config: Mapping[str, Any], *, head: str | None = None, labels: int | None = None, role: str | None = None
+) -> Transformer:
+    """Build the table of a model from the keys of its config.json.
+
+    `head` is one of `HEADS`, with its number of `labels`; without it the class in `architectures` tells, and without
+    that the `role`, by the words of a report. Without all three the model is a causal LM. Of a configuration with a
+    `text_config` the text part is taken; an encoder beside it is a model of its own.
+
+    Raises:
+        Underivable: the keys leave the shape open; the message names the one that does.
+
+    """
+    outer = Words(config)
+    words, body, notes = _text_part(outer)
+    family = _family(words)
+    width, vocabulary = words.size("hidden_size"), words.size("vocab_size")
+    number = words.size("num_hidden_layers")
+    if number > MOST_LAYERS:
+        raise words.refuse("num_hidden_layers", f"is {number}, more than any model has")
+    if words.size_or_none("num_nextn_predict_layers", "num_mtp_layers"):
+        notes += ("Layers that predict further tokens (`num_nextn_predict_layers`) are not counted.",)
+    return Transformer(
+        model_type=words.text("model_type"),
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers_of(family, words, width, number),
+        head=head_of(
+            outer,
+            width,
+            vocabulary,
+            is_tied=_is_tied(outer, words, family),
+            kind=head,
+            labels=labels,
+            role=role,
+        ),
+        norm=Vector("norm", width),
+        body=body,
+        notes=notes,
+    )
+
+
+def _text_part(outer: Words) -> tuple[Words, str, tuple[str, ...]]:
+    """Give the words of the text model, the name of its module, and what is left out."""
+    inner = outer.inner("text_config")
+    if inner is None:
+        return outer, "model", ()
+    return inner, "model.language_model", ("The text model alone: an encoder beside it is a model of its own.",)
+
+
+def _family(words: Words) -> Family:
+    name = words.text("model_type")
+    family = FAMILIES.get(name)
+    if family is None:
+        near = get_close_matches(name, FAMILIES, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f" ({listed(FAMILIES)})"
+        raise words.refuse("model_type", f'is "{name}", whose matrices are not known here: {STATE}{hint}')
+    return family
+
+
+def _is_tied(outer: Words, words: Words, family: Family) -> bool:
+    """Tell whether the head is the embedding table once more."""
+    key = "tie_word_embeddings"
+    if outer is words:
+        return words.flag(key, default=family.is_tied)
+    stated = {part.flag(key, default=False) for part in (outer, words) if part.get(key) is not None}
+    if len(stated) > 1:
+        raise words.refuse(key, f"contradicts {outer.name(key)}: correct one of the two")
+    return stated.pop() if stated else family.is_tied
