@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import json
 import os
 import shutil
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ROOT / "tests" / "conformance" / "1.0" / "documents"
+
+_HAS_TRAINING_STACK = all(importlib.util.find_spec(name) for name in ("torch", "transformers", "peft"))
+
+collect_ignore = [] if _HAS_TRAINING_STACK or os.environ.get("RACE_TEST_EVERYTHING") else ["reference"]
+"""What `pip install -e .[reference]` brings is needed for some tests only; where everything is tested they fail."""
 
 settings.register_profile("default", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("default")

@@ -1,0 +1,244 @@
+"""Executed FLOPs: what each matrix does forward, and which gradients it needs backward.
+
+Model FLOPs follow from coefficients and counts. What the hardware runs depends on more: it fills rectangles, masked or
+padded; it leaves out gradients that nothing asks for; it runs layers again to save memory. So here the layers of a
+table are walked as they run, with one rule for the backward pass, that of automatic differentiation: a product needs
+the gradient of its input where that input depends on something trained, and that of its weights where they are trained.
+
+Products are counted as SPEC.md section 1 has it, two operations a multiply-add, nothing else. Every figure equals that
+of torch's `FlopCounterMode` to the integer (tests/reference). A kernel that skips what the mask hides runs less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from race_report.architecture import Attention, Layer, Matrix, Transformer
+
+Kernel = Literal["eager", "fused"]
+"""How attention runs: as two products whose scores are kept, or as one kernel that computes scores again backward."""
+
+Checkpointing = Literal["none", "reentrant", "non_reentrant"]
+"""Whether layers are run again for their backward pass: not, whole, or only up to the last tensor that it needs."""
+
+
+class Batch(NamedTuple):
+    """What goes through a model: sequences side by side, padding included, in one pass or in several after another."""
+
+    sequences: int
+    tokens: int
+    """Positions of each sequence in a pass."""
+    logit_rows: int = 0
+    """Rows through the head, of all sequences and passes together."""
+    cached: int = 0
+    """Positions before the first pass, whose keys and values a cache holds."""
+    passes: int = 1
+    """Passes of so many tokens each, each after those before it: chunks of a prompt, or tokens that are decoded."""
+
+    @property
+    def positions(self) -> int:
+        """Positions that go through the body."""
+        return self.sequences * self.tokens * self.passes
+
+    def pairs(self, window: int | None) -> int:
+        """Give the query-key pairs of a layer, masked or not; a cache behind a window keeps window - 1 positions."""
+        kept = self.cached + self.tokens * self.passes if window is None else window - 1
+        keys = sum(min(self.cached + done * self.tokens, kept) + self.tokens for done in range(self.passes))
+        return self.sequences * self.tokens * keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """What an update changes, and so which gradients it needs."""
+
+    weights: bool = False
+    """All weights: embedding, norms, layers and head."""
+    head: bool = False
+    """The head, whatever else."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """Rank of the adapter of each matrix that has one, by full module name: `model.layers.0.self_attn.q_proj`."""
+    embedding_needs_gradient: bool = False
+    """Whether the first layer's input is made to require a gradient that nothing uses (enable_input_require_grads)."""
+
+
+class Product(NamedTuple):
+    """A matrix product of the forward pass, and what it costs in either direction, in FLOPs."""
+
+    forward: int
+    backward: int
+
+
+_READS: Final = {
+    "o_proj": ("attention",),
+    "down_proj": ("gate_proj", "up_proj", "gate_up_proj"),
+    "q_b_proj": ("q_a_proj",),
+    "kv_b_proj": ("kv_a_proj_with_mqa",),
+}
+"""What a matrix reads, by the last part of its name; every other reads the stream at the head of its block."""
+
+_LAST_NORMS: Final = frozenset({"post_feedforward_layernorm", "post_mlp_layernorm"})
+"""Norms between the last matrix of a layer and the stream."""
+
+_QUERY: Final = frozenset({"q_proj", "q_b_proj", "qkv_proj"})
+_KEY: Final = frozenset({"k_proj", "kv_a_proj_with_mqa", "kv_b_proj", "qkv_proj"})
+_VALUE: Final = frozenset({"v_proj", "kv_b_proj", "qkv_proj"})
+"""The matrices that make queries, keys and values."""
+
+
+def executed_forward(model: Transformer, batch: Batch, *, ranks: Mapping[str, int] | None = None) -> int:
+    """Give the FLOPs of a forward pass; `ranks` are of adapters that are active and not merged."""
+    parts = _walk(model, batch, Training(ranks=ranks or {}), "eager")
+    return sum(product.forward for part in parts for product in part)
+
+
+def executed_generation(
+    model: Transformer,
+    sequences: int,
+    prompt: int,
+    completion: int,
+    *,
+    kv_cache: bool = True,
+    ranks: Mapping[str, int] | None = None,
+) -> int:
+    """Give the FLOPs of a static batch: every prompt padded to `prompt`, every row decoded to `completion` tokens.
+
+    One logit row a sequence and token. With a cache, completion - 1 single tokens follow the prompt; without, each
+    token costs a pass over all before it.
+    """
+    if kv_cache:
+        fed_back = completion - 1
+        batches = [
+            Batch(sequences, prompt, sequences),
+            Batch(sequences, 1, sequences * fed_back, cached=prompt, passes=fed_back),
+        ]
+    else:
+        batches = [Batch(sequences, prompt + sampled, sequences) for sampled in range(completion)]
+    return sum(executed_forward(model, batch, ranks=ranks) for batch in batches)
+
+
+def executed_update(
+    model: Transformer,
+    batch: Batch,
+    training: Training,
+    *,
+    kernel: Kernel = "fused",
+    checkpointing: Checkpointing = "none",
+    recomputes_logits: bool = False,
+) -> int:
+    """Give the FLOPs of a forward and a backward pass.
+
+    With `recomputes_logits` the head's products run forward once more, for a loss that does not keep the logits.
+    Raises ValueError where nothing is trained, or where reentrant checkpointing would cut the gradient off.
+    """
+    if not (training.weights or training.head or training.ranks):
+        raise ValueError("an update trains something: weights, the head or adapters")
+    is_cut = training.ranks and not training.weights and not training.embedding_needs_gradient
+    if checkpointing == "reentrant" and is_cut:
+        raise ValueError("reentrant checkpointing needs the output of a frozen embedding to require a gradient")
+    *layers, head = _walk(model, batch, training, kernel)
+    flops = sum(product.forward + product.backward for part in (*layers, head) for product in part)
+    if recomputes_logits:
+        flops += sum(product.forward for product in head)
+    if checkpointing != "none":
+        flops += sum(_run_again(*each, checkpointing) for each in zip(model.layers, layers, strict=True))
+    return flops
+
+
+def matrix_products(matrix: Matrix, rows: int, rank: int, *, input_needs: bool, is_trained: bool) -> list[Product]:
+    """Give the products of a matrix over rows, and of its adapter (rank 0: none), in the order in which they run.
+
+    Backward, the gradient of the input costs as much as the product, and so does that of the weights. Both matrices of
+    an adapter are trained, and what lies between them needs a gradient in any case.
+    """
+    rows *= matrix.active
+    product = 2 * rows * matrix.inputs * matrix.outputs
+    products = [Product(product, product * (input_needs + is_trained))]
+    if rank:
+        down, up = 2 * rows * matrix.inputs * rank, 2 * rows * rank * matrix.outputs
+        products += [Product(down, down * (input_needs + 1)), Product(up, up * 2)]
+    return products
+
+
+def attention_products(
+    attention: Attention, pairs: int, kernel: Kernel, *, query: bool, key: bool, value: bool
+) -> list[Product]:
+    """Give the products of attention over pairs; `query`, `key` and `value` say which of them need gradients.
+
+    Scores and weighted sums are two products. Backward a fused kernel runs five, whatever is asked for: the scores
+    again, and the gradients of queries, keys, weights and values. Else only those that are needed run.
+    """
+    scores = 2 * attention.query_heads * pairs * attention.key_size
+    weighted = 2 * attention.query_heads * pairs * attention.value_size
+    scores_need = query or key
+    if kernel == "eager":
+        return [
+            Product(scores, scores * (query + key)),
+            Product(weighted, weighted * (scores_need + value)),
+        ]
+    backward = 3 * scores + 2 * weighted if scores_need or value else 0
+    return [Product(scores + weighted, backward)]
+
+
+def _walk(model: Transformer, batch: Batch, training: Training, kernel: Kernel) -> list[list[Product]]:
+    """Give the products of each layer and of the head, in the order in which they run."""
+    pairs = {window: batch.pairs(window) for window in {layer.attention.window for layer in model.layers}}
+    stream = training.weights or training.embedding_needs_gradient
+    parts = []
+    for index, layer in enumerate(model.layers):
+        work = _Work(batch.positions, pairs[layer.attention.window], kernel, f"{model.body}.layers.{index}.")
+        products, stream = _layer_products(layer, work, training, stream=stream)
+        parts.append(products)
+    head: list[Product] = []
+    is_trained = training.weights or training.head
+    for matrix in model.head.matrices:
+        rank = training.ranks.get(matrix.name, 0)
+        head += matrix_products(matrix, batch.logit_rows, rank, input_needs=stream, is_trained=is_trained)
+        stream = stream or is_trained or rank > 0
+    return [*parts, head]
+
+
+class _Work(NamedTuple):
+    positions: int
+    pairs: int
+    kernel: Kernel
+    prefix: str
+    """Of the names of this layer's matrices."""
+
+
+def _layer_products(layer: Layer, work: _Work, training: Training, *, stream: bool) -> tuple[list[Product], bool]:
+    """Give the products of a layer, and whether its output depends on something trained; `stream`: its input does."""
+    products: list[Product] = []
+    depends: dict[str, bool] = {}
+    for matrix in layer.matrices:
+        block, _, name = matrix.name.rpartition(".")
+        if name == "o_proj":
+            query, key, value = (_any(depends, block, names) for names in (_QUERY, _KEY, _VALUE))
+            products += attention_products(layer.attention, work.pairs, work.kernel, query=query, key=key, value=value)
+            depends[f"{block}.attention"] = query or key or value
+        input_needs = _any(depends, block, _READS[name]) if name in _READS else stream
+        rank = training.ranks.get(work.prefix + matrix.name, 0)
+        products += matrix_products(matrix, work.positions, rank, input_needs=input_needs, is_trained=training.weights)
+        depends[matrix.name] = input_needs or training.weights or rank > 0
+        if name == "o_proj":
+            stream = stream or depends[matrix.name]
+    return products, stream or any(depends.values())
+
+
+def _any(depends: Mapping[str, bool], block: str, names: Iterable[str]) -> bool:
+    return any(depends.get(f"{block}.{name}", False) for name in names)
+
+
+def _run_again(layer: Layer, products: list[Product], checkpointing: Checkpointing) -> int:
+    """Give what a layer runs again for its backward pass; nothing where no gradient goes through it.
+
+    The last product's result is needed for no gradient, unless a norm or the weights of experts are applied to it.
+    """
+    if not any(product.backward for product in products):
+        return 0
+    is_needed = ".experts." in layer.matrices[-1].name or any(vector.name in _LAST_NORMS for vector in layer.vectors)
+    stops_early = checkpointing == "non_reentrant" and not is_needed
+    return sum(product.forward for product in (products[:-1] if stops_early else products))
