@@ -44,11 +44,14 @@ class Batch(NamedTuple):
         """Positions that go through the body."""
         return self.sequences * self.tokens * self.passes
 
-    def pairs(self, window: int | None) -> int:
-        """Give the query-key pairs of a layer, masked or not; a cache behind a window keeps window - 1 positions."""
+    def keys(self, window: int | None) -> int:
+        """Give the keys of a layer that are in reach, pass by pass; a cache behind a window keeps window - 1 of them.
+
+        Masked or not, every query of a pass meets every key: pairs are tokens times keys.
+        """
         kept = self.cached + self.tokens * self.passes if window is None else window - 1
         keys = sum(min(self.cached + done * self.tokens, kept) + self.tokens for done in range(self.passes))
-        return self.sequences * self.tokens * keys
+        return self.sequences * keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +73,24 @@ class Product(NamedTuple):
 
     forward: int
     backward: int
+    result_is_needed: bool = True
+    """Whether something backward needs the result: not where it is added to the stream as it is."""
 
 
 _READS: Final = {
     "o_proj": ("attention",),
     "down_proj": ("gate_proj", "up_proj", "gate_up_proj"),
+    "w2": ("w1", "w3"),
     "q_b_proj": ("q_a_proj",),
     "kv_b_proj": ("kv_a_proj_with_mqa",),
 }
 """What a matrix reads, by the last part of its name; every other reads the stream at the head of its block."""
+
+_OF_KEYS: Final = frozenset({"kv_b_proj"})
+"""Matrices that make keys and values from what is cached, and so run over all of it in every pass."""
+
+_ROUTERS: Final = frozenset({"gate"})
+"""Matrices that, like those of experts, are weights within a module and no module of their own."""
 
 _LAST_NORMS: Final = frozenset({"post_feedforward_layernorm", "post_mlp_layernorm"})
 """Norms between the last matrix of a layer and the stream."""
@@ -144,7 +156,7 @@ def executed_update(
     if recomputes_logits:
         flops += sum(product.forward for product in head)
     if checkpointing != "none":
-        flops += sum(_run_again(*each, checkpointing) for each in zip(model.layers, layers, strict=True))
+        flops += sum(_run_again(products, checkpointing) for products in layers)
     return flops
 
 
@@ -161,6 +173,18 @@ def matrix_products(matrix: Matrix, rows: int, rank: int, *, input_needs: bool, 
         down, up = 2 * rows * matrix.inputs * rank, 2 * rows * rank * matrix.outputs
         products += [Product(down, down * (input_needs + 1)), Product(up, up * 2)]
     return products
+
+
+def folded_products(matrix: Matrix, rows: int, passes: int, rank: int, *, input_needs: bool) -> list[Product]:
+    """Give the products of a matrix whose adapter is multiplied out and added to its weights in every pass.
+
+    So it is where weights are no module of their own: every copy is added to, used or not, and the gradient of the sum
+    is needed in full. The sum of experts is made twice forward, when it is set up, to check it, and when it is used.
+    """
+    fold = 2 * passes * matrix.copies * matrix.inputs * rank * matrix.outputs
+    product = 2 * rows * matrix.active * matrix.inputs * matrix.outputs
+    times = 2 if matrix.copies > 1 else 1
+    return [Product(fold * times, fold * 2), Product(product, product * (input_needs + 1))]
 
 
 def attention_products(
@@ -185,11 +209,11 @@ def attention_products(
 
 def _walk(model: Transformer, batch: Batch, training: Training, kernel: Kernel) -> list[list[Product]]:
     """Give the products of each layer and of the head, in the order in which they run."""
-    pairs = {window: batch.pairs(window) for window in {layer.attention.window for layer in model.layers}}
+    keys = {window: batch.keys(window) for window in {layer.attention.window for layer in model.layers}}
     stream = training.weights or training.embedding_needs_gradient
     parts = []
     for index, layer in enumerate(model.layers):
-        work = _Work(batch.positions, pairs[layer.attention.window], kernel, f"{model.body}.layers.{index}.")
+        work = _Work(batch, keys[layer.attention.window], kernel, f"{model.body}.layers.{index}.")
         products, stream = _layer_products(layer, work, training, stream=stream)
         parts.append(products)
     head: list[Product] = []
@@ -202,8 +226,8 @@ def _walk(model: Transformer, batch: Batch, training: Training, kernel: Kernel) 
 
 
 class _Work(NamedTuple):
-    positions: int
-    pairs: int
+    batch: Batch
+    keys: int
     kernel: Kernel
     prefix: str
     """Of the names of this layer's matrices."""
@@ -217,11 +241,18 @@ def _layer_products(layer: Layer, work: _Work, training: Training, *, stream: bo
         block, _, name = matrix.name.rpartition(".")
         if name == "o_proj":
             query, key, value = (_any(depends, block, names) for names in (_QUERY, _KEY, _VALUE))
-            products += attention_products(layer.attention, work.pairs, work.kernel, query=query, key=key, value=value)
+            pairs = work.batch.tokens * work.keys
+            products += attention_products(layer.attention, pairs, work.kernel, query=query, key=key, value=value)
             depends[f"{block}.attention"] = query or key or value
         input_needs = _any(depends, block, _READS[name]) if name in _READS else stream
+        rows = work.keys if name in _OF_KEYS else work.batch.positions
         rank = training.ranks.get(work.prefix + matrix.name, 0)
-        products += matrix_products(matrix, work.positions, rank, input_needs=input_needs, is_trained=training.weights)
+        if rank and (matrix.copies > 1 or name in _ROUTERS):
+            products += folded_products(matrix, rows, work.batch.passes, rank, input_needs=input_needs)
+        else:
+            products += matrix_products(matrix, rows, rank, input_needs=input_needs, is_trained=training.weights)
+        if name == "down_proj" and not _is_weighted_or_normed(layer, matrix):
+            products[-1] = products[-1]._replace(result_is_needed=False)
         depends[matrix.name] = input_needs or training.weights or rank > 0
         if name == "o_proj":
             stream = stream or depends[matrix.name]
@@ -232,13 +263,21 @@ def _any(depends: Mapping[str, bool], block: str, names: Iterable[str]) -> bool:
     return any(depends.get(f"{block}.{name}", False) for name in names)
 
 
-def _run_again(layer: Layer, products: list[Product], checkpointing: Checkpointing) -> int:
+def _is_weighted_or_normed(layer: Layer, matrix: Matrix) -> bool:
+    """Tell whether the result of a layer's way down is weighted, as that of experts is, or goes through a norm."""
+    return matrix.copies > 1 or any(vector.name in _LAST_NORMS for vector in layer.vectors)
+
+
+def _run_again(products: list[Product], checkpointing: Checkpointing) -> int:
     """Give what a layer runs again for its backward pass; nothing where no gradient goes through it.
 
-    The last product's result is needed for no gradient, unless a norm or the weights of experts are applied to it.
+    Non-reentrant checkpointing stops at the last product that backward needs something of, and before it where that is
+    not its result.
     """
-    if not any(product.backward for product in products):
+    needed = [index for index, product in enumerate(products) if product.backward]
+    if not needed:
         return 0
-    is_needed = ".experts." in layer.matrices[-1].name or any(vector.name in _LAST_NORMS for vector in layer.vectors)
-    stops_early = checkpointing == "non_reentrant" and not is_needed
-    return sum(product.forward for product in (products[:-1] if stops_early else products))
+    end = len(products)
+    if checkpointing == "non_reentrant":
+        end = needed[-1] + products[needed[-1]].result_is_needed
+    return sum(product.forward for product in products[:end])

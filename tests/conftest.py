@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 import unicodedata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,13 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+STACK = ("torch", "transformers", "peft")
+collect_ignore_glob = (
+    [] if os.environ.get("RACE_TEST_EVERYTHING") or all(map(find_spec, STACK)) else ["reference/*"]
+)  # what compares with the training stack needs it
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ROOT / "tests" / "conformance" / "1.0" / "documents"
-
-_HAS_TRAINING_STACK = all(importlib.util.find_spec(name) for name in ("torch", "transformers", "peft"))
-
-collect_ignore = [] if _HAS_TRAINING_STACK or os.environ.get("RACE_TEST_EVERYTHING") else ["reference"]
-"""What `pip install -e .[reference]` brings is needed for some tests only; where everything is tested they fail."""
 
 settings.register_profile("default", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("default")

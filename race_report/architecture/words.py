@@ -65,6 +65,12 @@ class Words:
                 return value
         return None
 
+    def size_or_null(self, key: str) -> int | None:
+        """Give a whole number above 0, or None where it is null; it must be there."""
+        if not self.has(key):
+            raise self.refuse(key, f"is missing: write null where there is none, or {STATE}")
+        return self.size_or_none(key)
+
     def count(self, key: str, default: int | None = None) -> int:
         """Give a whole number from 0 on; `default` where it is missing or null, if there is one."""
         value = self._whole(key)

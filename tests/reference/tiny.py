@@ -18,6 +18,8 @@ from transformers import (
 from race_report.architecture import transformer_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from race_report.architecture import Transformer
 
 HEADS = {
@@ -27,12 +29,41 @@ HEADS = {
 }
 
 TARGETS = {
-    "q,v": ("q_proj", "v_proj"),
-    "attention": ("q_proj", "k_proj", "v_proj", "o_proj"),
-    "mlp": ("gate_proj", "up_proj", "down_proj"),
-    "all-linear": ("all-linear",),
+    "q,v": ["q_proj", "v_proj"],
+    "attention": ["q_proj", "k_proj", "v_proj", "o_proj"],
+    "mlp": ["gate_proj", "up_proj", "down_proj"],
+    "all-linear": "all-linear",
 }
 """Four sets of matrices that adapters are put on, by the names that most architectures use."""
+
+OWN_TARGETS = {
+    "phi3": {"q,v": ["qkv_proj"], "attention": ["qkv_proj", "o_proj"], "mlp": ["gate_up_proj", "down_proj"]},
+    "deepseek_v3": {
+        "q,v": ["q_b_proj", "kv_b_proj"],
+        "attention": ["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"],
+    },
+}
+"""The same by the names of those that have others."""
+
+EXPERTS = {"eager": "eager", "fused": "grouped_mm"}
+"""How experts run beside each kernel of attention: one after the other, or all in one product."""
+
+MIXTURES = ("mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v3")
+
+_PARAMETERS = {
+    "gate_up_proj": ("experts.*.gate_proj", "experts.*.up_proj"),
+    "down_proj": ("experts.*.down_proj",),
+    "weight": ("gate",),
+}
+"""The matrices of the table that a tensor of a mixture holds."""
+
+_OLD_NAMES = {
+    "mlp.gate": "block_sparse_moe.gate",
+    "mlp.experts.*.gate_proj": "block_sparse_moe.experts.*.w1",
+    "mlp.experts.*.up_proj": "block_sparse_moe.experts.*.w3",
+    "mlp.experts.*.down_proj": "block_sparse_moe.experts.*.w2",
+}
+"""The names in checkpoints of Mixtral, which are those of the table."""
 
 
 def draw_config(model_type: str, seed: int) -> Any:
@@ -52,16 +83,75 @@ def draw_config(model_type: str, seed: int) -> Any:
         "bos_token_id": 1,
         "eos_token_id": 2,
     }
-    if model_type in EXTRA:
-        shape |= EXTRA[model_type](draw, heads)
+    if model_type in _FURTHER:
+        shape |= _FURTHER[model_type](draw, heads)
     return AutoConfig.for_model(model_type, **shape)
 
 
-def _free_head_size(draw: random.Random, heads: int) -> dict[str, Any]:
-    return {"head_dim": 2 * draw.randint(3, 8), "hidden_size": heads * 2 * draw.randint(4, 9)}
+def _free_head_size(draw: random.Random, heads: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"head_dim": 2 * draw.randint(3, 8)}
 
 
-EXTRA = {"qwen3": _free_head_size}
+def _window(draw: random.Random, heads: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"sliding_window": draw.randint(3, 6)}
+
+
+def _window_in_some(draw: random.Random, heads: int) -> dict[str, Any]:
+    kinds = ["sliding_attention", "full_attention", "sliding_attention"]
+    shape = _free_head_size(draw, heads) | _window(draw, heads)
+    return shape | {"num_hidden_layers": 3, "layer_types": kinds, "query_pre_attn_scalar": 8}
+
+
+def _experts(draw: random.Random, heads: int) -> dict[str, Any]:
+    """Draw experts; the widths of a grouped product are multiples of 16 bytes."""
+    return {
+        "hidden_size": heads * 4 * draw.randint(2, 4),
+        "intermediate_size": 4 * draw.randint(4, 9),
+        "num_local_experts": draw.randint(3, 5),
+        "num_experts_per_tok": 2,
+    }
+
+
+def _experts_in_some(draw: random.Random, heads: int) -> dict[str, Any]:
+    return _free_head_size(draw, heads) | {
+        "num_experts": draw.randint(3, 5),
+        "num_experts_per_tok": 2,
+        "hidden_size": heads * 4 * draw.randint(2, 4),
+        "moe_intermediate_size": 4 * draw.randint(3, 6),
+        "shared_expert_intermediate_size": draw.randint(9, 21),
+        "mlp_only_layers": [0],
+    }
+
+
+def _latent(draw: random.Random, heads: int) -> dict[str, Any]:
+    return {
+        "num_key_value_heads": heads,
+        "q_lora_rank": draw.randint(5, 9),
+        "kv_lora_rank": 2 * draw.randint(3, 6),
+        "qk_nope_head_dim": 2 * draw.randint(3, 5),
+        "qk_rope_head_dim": 2 * draw.randint(2, 4),
+        "v_head_dim": 2 * draw.randint(2, 3),
+        "n_routed_experts": draw.randint(3, 5),
+        "num_experts_per_tok": 2,
+        "hidden_size": heads * 4 * draw.randint(2, 4),
+        "moe_intermediate_size": 4 * draw.randint(3, 6),
+        "n_shared_experts": draw.choice([1, 2]),
+        "first_k_dense_replace": 1,
+        "n_group": 1,
+        "topk_group": 1,
+    }
+
+
+_FURTHER = {
+    "qwen3": _free_head_size,
+    "mistral": _window,
+    "gemma2": _window_in_some,
+    "gemma3_text": _window_in_some,
+    "mixtral": _experts,
+    "qwen2_moe": _experts_in_some,
+    "qwen3_moe": _experts_in_some,
+    "deepseek_v3": _latent,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,26 +168,34 @@ def build(model_type: str, seed: int, *, kernel: str, head: str = "causal_lm", t
     torch.manual_seed(seed)
     config = draw_config(model_type, seed)
     implementation = {"eager": "eager", "fused": "sdpa"}[kernel]
-    network = HEADS[head].from_config(config, attn_implementation=implementation)
+    options = {"experts_implementation": EXPERTS[kernel]} if model_type in MIXTURES else {}
+    network = HEADS[head].from_config(config, attn_implementation=implementation, **options)
     table = transformer_of(config.to_dict(), head=head, labels=None if head == "causal_lm" else config.num_labels)
     ranks: dict[str, int] = {}
     if targets is not None:
         rank = random.Random(f"{targets} {seed}").randint(1, 5)
-        names = TARGETS[targets]
-        chosen = names[0] if names == ("all-linear",) else list(names)
-        network = get_peft_model(network, LoraConfig(r=rank, target_modules=chosen, task_type="CAUSAL_LM"))
-        ranks = {
-            name: rank
-            for name, _ in table.named_matrices()
-            if names == ("all-linear",) or name.rpartition(".")[2] in names
-        }
-        found = {
-            name.removeprefix("base_model.model.").removesuffix(".lora_A.default")
-            for name, _ in network.named_modules()
-            if name.endswith(".lora_A.default")
-        }
-        assert found == set(ranks)
+        names = OWN_TARGETS.get(model_type, {}).get(targets, TARGETS[targets])
+        network = get_peft_model(network, LoraConfig(r=rank, target_modules=names, task_type="CAUSAL_LM"))
+        ranks = dict(_ranks_of(network, model_type))
+        assert ranks
+        assert set(ranks) <= {name for name, _ in table.named_matrices()}
     return Built(network=network.train(), table=table, ranks=ranks)
+
+
+def _ranks_of(network: Any, model_type: str) -> Iterator[tuple[str, int]]:
+    """Yield the matrices that peft has put adapters on, by their names in the table, and the rank of each."""
+    for full_name, module in network.named_modules():
+        if not hasattr(module, "lora_A"):
+            continue
+        name = full_name.removeprefix("base_model.model.")
+        inner = module.lora_A["default"].out_features
+        if not hasattr(module, "parameter_name"):
+            yield name, inner
+            continue
+        block = name.partition(".mlp.")[0]
+        for part in _PARAMETERS[module.parameter_name]:
+            matrix = f"mlp.{part}"
+            yield f"{block}.{_OLD_NAMES[matrix] if model_type == 'mixtral' else matrix}", inner // module.num_experts
 
 
 def draw_tokens(network: Any, sequences: int, tokens: int, padding: int, seed: int) -> dict[str, Any]:
