@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from peft import LoraConfig, get_peft_model
+from torch.nn import Linear, ReLU, Sequential
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -26,6 +27,7 @@ HEADS = {
     "causal_lm": AutoModelForCausalLM,
     "sequence_classification": AutoModelForSequenceClassification,
     "token_classification": AutoModelForTokenClassification,
+    "process_reward": AutoModelForTokenClassification,
 }
 
 TARGETS = {
@@ -162,20 +164,38 @@ class Built:
     table: Transformer
     ranks: dict[str, int]
 
+    @property
+    def inner(self) -> Any:
+        """Give the model itself, without what peft wraps around it."""
+        return self.network.base_model.model if self.ranks else self.network
 
-def build(model_type: str, seed: int, *, kernel: str, head: str = "causal_lm", targets: str | None = None) -> Built:
+
+def build(
+    model_type: str,
+    seed: int,
+    *,
+    kernel: str,
+    head: str,
+    targets: str | None,
+    saves_head: bool,
+    experts: str | None,
+) -> Built:
     """Build a model with random weights, and adapters on a set of its matrices where one is named."""
     torch.manual_seed(seed)
     config = draw_config(model_type, seed)
     implementation = {"eager": "eager", "fused": "sdpa"}[kernel]
-    options = {"experts_implementation": EXPERTS[kernel]} if model_type in MIXTURES else {}
+    options = {"experts_implementation": experts or EXPERTS[kernel]} if model_type in MIXTURES else {}
     network = HEADS[head].from_config(config, attn_implementation=implementation, **options)
+    if head == "process_reward":
+        width = config.hidden_size
+        network.score = Sequential(Linear(width, width), ReLU(), Linear(width, config.num_labels))
     table = transformer_of(config.to_dict(), head=head, labels=None if head == "causal_lm" else config.num_labels)
     ranks: dict[str, int] = {}
     if targets is not None:
         rank = random.Random(f"{targets} {seed}").randint(1, 5)
         names = OWN_TARGETS.get(model_type, {}).get(targets, TARGETS[targets])
-        network = get_peft_model(network, LoraConfig(r=rank, target_modules=names, task_type="CAUSAL_LM"))
+        saved = ["score"] if saves_head else None
+        network = get_peft_model(network, LoraConfig(r=rank, target_modules=names, modules_to_save=saved))
         ranks = dict(_ranks_of(network, model_type))
         assert ranks
         assert set(ranks) <= {name for name, _ in table.named_matrices()}
