@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from race_report.architecture.adapter import Adapted, Adapter, adapter_of
 from race_report.architecture.build import transformer_of
 from race_report.architecture.heads import HEADS
 from race_report.architecture.table import (
@@ -17,6 +18,8 @@ from race_report.architecture.table import (
 
 __all__ = [
     "HEADS",
+    "Adapted",
+    "Adapter",
     "Attention",
     "Head",
     "Layer",
@@ -25,5 +28,6 @@ __all__ = [
     "Transformer",
     "Underivable",
     "Vector",
+    "adapter_of",
     "transformer_of",
 ]

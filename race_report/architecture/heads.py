@@ -98,8 +98,8 @@ def _labels(words: Words, *, is_saved_classifier: bool) -> int:
     if number is not None:
         return number
     labels = words.inner("id2label")
-    if labels is not None and labels.number:
-        return labels.number
+    if labels is not None and labels.keys:
+        return len(labels.keys)
     if not is_saved_classifier:
         raise words.refuse("num_labels", f"is missing, and no number of labels is guessed: add it, or {STATE}")
     return _SAVED_LABELS

@@ -157,6 +157,18 @@ class Transformer:
             for matrix in layer.matrices:
                 yield f"{self.body}.layers.{index}.{matrix.name}", matrix
 
+    def modules(self) -> Iterator[tuple[str, int]]:
+        """Yield the modules that hold parameters, by full name, with how many; a tied head as if it were not tied."""
+        yield f"{self.body}.embed_tokens", self.embedding
+        for index, layer in enumerate(self.layers):
+            for matrix in layer.matrices:
+                yield f"{self.body}.layers.{index}.{matrix.name}", matrix.copies * matrix.size
+            for vector in layer.vectors:
+                yield f"{self.body}.layers.{index}.{vector.name}", vector.size
+        yield f"{self.body}.{self.norm.name}", self.norm.size
+        for matrix in self.head.matrices:
+            yield matrix.name, matrix.size
+
     def parameters(self) -> ParameterCounts:
         """Count the parameters; all are trainable where no adapter is."""
         return ParameterCounts(self.size, self.active_size, self.embedding, self.size)

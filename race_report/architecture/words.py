@@ -25,9 +25,9 @@ class Words:
         return f"`{self._within}{key}`"
 
     @property
-    def number(self) -> int:
-        """How many keys there are."""
-        return len(self._values)
+    def keys(self) -> list[str]:
+        """The keys, in their order."""
+        return list(self._values)
 
     def get(self, key: str) -> Any:
         """Give a value as it stands; None where the key is missing."""

@@ -27,13 +27,13 @@ def common(draw: st.DrawFn, model_type: str) -> Config:
         "num_attention_heads": heads,
         "num_key_value_heads": shared,
         "tie_word_embeddings": draw(FLAGS),
-        "pad_token_id": None,
+        **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id")),
         **({"head_dim": size} if has_head_size else {}),
     }
 
 
 @st.composite
-def _with(draw: st.DrawFn, model_type: str, **keys: st.SearchStrategy[Any]) -> Config:
+def _with(draw: st.DrawFn, /, model_type: str, **keys: st.SearchStrategy[Any]) -> Config:
     """Draw a configuration with further keys, each of which may be missing."""
     config = draw(common(model_type))
     return config | {key: draw(values) for key, values in keys.items() if draw(FLAGS)}
@@ -81,7 +81,7 @@ def _without_layer_types(config: Config) -> Config:
 
 
 @st.composite
-def _qwen_experts(draw: st.DrawFn, base: st.SearchStrategy[Config], **keys: int) -> Config:
+def _qwen_experts(draw: st.DrawFn, /, base: st.SearchStrategy[Config], **keys: int) -> Config:
     config = draw(_experts(base)) | {key: draw(WIDTHS) for key in ("moe_intermediate_size", *keys)}
     if draw(FLAGS):
         config["decoder_sparse_step"] = draw(st.integers(1, 3))
