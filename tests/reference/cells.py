@@ -16,6 +16,8 @@ ARCHITECTURES = (
     *("mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v3"),
 )
 KERNELS: tuple[Kernel, ...] = ("eager", "fused")
+EAGER_ONLY = ("qwen3", "qwen2_moe")
+"""Architectures whose attention is that of others."""
 
 
 class Cell(NamedTuple):
@@ -56,34 +58,32 @@ class Cell(NamedTuple):
         return " ".join(words)
 
 
+CLASSIFIERS = ("sequence_classification", "token_classification", "process_reward")
+
+
 def _forwards(plain: Cell) -> Iterator[Cell]:
     for is_padded in (False, True):
         yield plain._replace(is_padded=is_padded)
         yield plain._replace(is_padded=is_padded, rows="needed")
-        for head in ("sequence_classification", "token_classification", "process_reward"):
-            yield plain._replace(is_padded=is_padded, head=head)
-    for targets in TARGETS:
-        yield plain._replace(targets=targets)
     yield plain._replace(what="chunks")
+    if plain.kernel == "eager":  # heads and adapters do not know how attention runs
+        yield from (plain._replace(is_padded=True, head=head) for head in CLASSIFIERS)
+        yield from (plain._replace(targets=targets) for targets in TARGETS)
 
 
 def _generations(plain: Cell) -> Iterator[Cell]:
     for is_padded in (False, True):
         for kv_cache in (False, True):
             yield plain._replace(is_padded=is_padded, kv_cache=kv_cache)
-    for targets in TARGETS:
-        yield plain._replace(targets=targets)
+    if plain.kernel == "eager":
+        yield from (plain._replace(targets=targets) for targets in TARGETS)
 
 
 def _updates(plain: Cell) -> Iterator[Cell]:
     yield plain
     yield plain._replace(is_padded=True, rows="needed")
-    for head in ("sequence_classification", "token_classification", "process_reward"):
-        yield plain._replace(is_padded=True, head=head)
-        yield plain._replace(head=head, trains_head=True)
     yield plain._replace(is_padded=True, checkpointing="reentrant")
     yield plain._replace(rows="needed", checkpointing="non_reentrant")
-    yield plain._replace(repeats_head=True)
     for targets in TARGETS:
         adapted = plain._replace(targets=targets, rows="needed")
         yield adapted
@@ -91,8 +91,12 @@ def _updates(plain: Cell) -> Iterator[Cell]:
         yield adapted._replace(embedding_needs_gradient=True, checkpointing="reentrant")
         yield adapted._replace(is_padded=True, checkpointing="non_reentrant")
         yield adapted._replace(embedding_needs_gradient=True, checkpointing="non_reentrant")
-    yield plain._replace(targets="q,v", repeats_head=True)
-    yield plain._replace(targets="q,v", head="sequence_classification", trains_head=True)
+    if plain.kernel == "eager":
+        yield from (plain._replace(is_padded=True, head=head) for head in CLASSIFIERS)
+        yield from (plain._replace(trains_head=True, head=head) for head in CLASSIFIERS)
+        yield plain._replace(repeats_head=True)
+        yield plain._replace(targets="q,v", repeats_head=True)
+        yield plain._replace(targets="q,v", head="sequence_classification", trains_head=True)
 
 
 def _batched_experts() -> Iterator[Cell]:
@@ -105,6 +109,7 @@ ALL_CELLS = [
     cell
     for architecture in ARCHITECTURES
     for kernel in KERNELS
+    if kernel == "eager" or architecture not in EAGER_ONLY
     for kind, what in ((_forwards, "forward"), (_generations, "generate"), (_updates, "update"))
     for cell in kind(Cell(architecture, kernel, what))
 ] + list(_batched_experts())
@@ -132,7 +137,7 @@ class Absence(NamedTuple):
 
 
 ABSENCES = (
-    Absence("gemma2", "does not support .* scaled_dot_product_attention", kernel="fused"),
+    Absence("gemma2", "does not support .*scaled_dot_product_attention", kernel="fused"),
     Absence("gemma3_text", "Unrecognized configuration class", head="token_classification"),
     Absence("gemma3_text", "Unrecognized configuration class", head="process_reward"),
     Absence("mixtral", "Target modules .* not found in the base model", targets="mlp"),

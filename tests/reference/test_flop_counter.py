@@ -22,7 +22,7 @@ SEEDS = (1, 2, 3)
 
 pytestmark = [  # of peft with this transformers
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning"),
-    pytest.mark.filterwarnings("ignore:The following rank_pattern keys did not match:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:The following (rank|alpha)_pattern keys did not match:RuntimeWarning"),
 ]
 
 
@@ -81,7 +81,7 @@ def run(cell: Cell, built: Built, batch: dict[str, Any], sizes: Sizes) -> None:
         chunks = batch["input_ids"].tensor_split(2, dim=1)
         with torch.no_grad():
             first = network(input_ids=chunks[0], use_cache=True)
-            network(input_ids=chunks[1], past_key_values=first.past_key_values, use_cache=True)
+            network(input_ids=chunks[1], cache=first.past_key_values, use_cache=True)
     elif cell.repeats_head:
         hidden = built.inner.model(**batch, use_cache=False).last_hidden_state.flatten(0, 1)
         head, targets = built.inner.lm_head.weight, batch["input_ids"].flatten()
