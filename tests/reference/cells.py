@@ -87,10 +87,11 @@ def _updates(plain: Cell) -> Iterator[Cell]:
     for targets in TARGETS:
         adapted = plain._replace(targets=targets, rows="needed")
         yield adapted
-        yield adapted._replace(is_padded=True, embedding_needs_gradient=True)
-        yield adapted._replace(embedding_needs_gradient=True, checkpointing="reentrant")
         yield adapted._replace(is_padded=True, checkpointing="non_reentrant")
-        yield adapted._replace(embedding_needs_gradient=True, checkpointing="non_reentrant")
+        if plain.kernel == "eager":
+            yield adapted._replace(is_padded=True, embedding_needs_gradient=True)
+            yield adapted._replace(embedding_needs_gradient=True, checkpointing="reentrant")
+            yield adapted._replace(embedding_needs_gradient=True, checkpointing="non_reentrant")
     if plain.kernel == "eager":
         yield from (plain._replace(is_padded=True, head=head) for head in CLASSIFIERS)
         yield from (plain._replace(trains_head=True, head=head) for head in CLASSIFIERS)

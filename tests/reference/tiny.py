@@ -109,14 +109,14 @@ def _experts(draw: random.Random, heads: int) -> dict[str, Any]:
     return {
         "hidden_size": heads * 4 * draw.randint(2, 4),
         "intermediate_size": 4 * draw.randint(4, 9),
-        "num_local_experts": draw.randint(3, 5),
+        "num_local_experts": draw.randint(3, 4),
         "num_experts_per_tok": 2,
     }
 
 
 def _experts_in_some(draw: random.Random, heads: int) -> dict[str, Any]:
     return _free_head_size(draw, heads) | {
-        "num_experts": draw.randint(3, 5),
+        "num_experts": draw.randint(3, 4),
         "num_experts_per_tok": 2,
         "hidden_size": heads * 4 * draw.randint(2, 4),
         "moe_intermediate_size": 4 * draw.randint(3, 6),
@@ -130,10 +130,10 @@ def _latent(draw: random.Random, heads: int) -> dict[str, Any]:
         "num_key_value_heads": heads,
         "q_lora_rank": draw.randint(5, 9),
         "kv_lora_rank": 2 * draw.randint(3, 6),
-        "qk_nope_head_dim": 2 * draw.randint(3, 5),
+        "qk_nope_head_dim": 2 * draw.randint(3, 4),
         "qk_rope_head_dim": 2 * draw.randint(2, 4),
         "v_head_dim": 2 * draw.randint(2, 3),
-        "n_routed_experts": draw.randint(3, 5),
+        "n_routed_experts": draw.randint(3, 4),
         "num_experts_per_tok": 2,
         "hidden_size": heads * 4 * draw.randint(2, 4),
         "moe_intermediate_size": 4 * draw.randint(3, 6),
