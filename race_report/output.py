@@ -34,8 +34,12 @@ def text_lines(results: Sequence[Result], reasons: Mapping[str, str] | None = No
         reasons: why rules are ignored, by code.
 
     """
-    for line in _text_lines(results, reasons or {}):
-        yield _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+    yield from map(on_one_line, _text_lines(results, reasons or {}))
+
+
+def on_one_line(text: str) -> str:
+    """Escape the characters that would break a line, drive a terminal or turn its text around."""
+    return _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _text_lines(results: Sequence[Result], reasons: Mapping[str, str]) -> Iterator[str]:

@@ -45,6 +45,7 @@ def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
     assert "race_report.levels" in modules
     assert not modules & HEAVY
     assert "race_report.json_text" not in modules
+    assert "race_report.architecture" not in modules
 
 
 def test_findings_in_json_load_nothing_heavy_either(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from race_report.architecture.matching import Chooser, ends_with, rank_of
+from race_report.architecture.matching import ALL_LINEAR, Chooser, ends_with, rank_of
 from race_report.architecture.table import Matrix, Transformer, Underivable
 from race_report.architecture.words import STATE, Words
 
@@ -34,6 +34,9 @@ _REFUSED: Final = (
     "velora_config",
 )
 """Keys that change which parameters there are, and are not read here."""
+
+MOST_MODULES: Final = 1_000_000
+"""Modules above which a model is a slip."""
 
 _CLASSIFIERS: Final = ("SEQ_CLS", "TOKEN_CLS")
 """Tasks for which peft trains the head in full."""
@@ -111,11 +114,11 @@ def adapter_of(config: Mapping[str, Any], model: Transformer) -> Adapter:
             matches.
 
     """
-    words = Words(_as_saved(config), "adapter.")
+    words = Words(_as_saved(config))
     _refuse_unknown(words, model)
     rank = words.size("r")
     names = _names_to_save(words)
-    chooser = Chooser(words, names, takes_head=words.get("task_type") != "REPORT")
+    chooser = Chooser(words, names, takes_head="method" not in config)
     layers = tuple(_in_layers(chooser, words, model, rank))
     if any("*" in adapted.name for adapted in layers) and words.get("target_parameters"):
         raise words.refuse("target_parameters", "name experts that `target_modules` names too")
@@ -139,20 +142,20 @@ def _as_saved(config: Mapping[str, Any]) -> dict[str, Any]:
     """Give the words of a report as those of adapter_config.json; those of adapter_config.json as they are."""
     if "method" not in config:
         return dict(config)
-    own = Words(config, "adapter.")
+    own = Words(config)
     if own.text("method") not in _LOW_RANK:
         raise own.refuse("method", f'is "{config["method"]}", whose parameters are not derived here: {STATE}')
-    listed = config.get("target_modules") or None
-    if listed is not None and len(listed) == 1 and str(listed[0]).lower() == "all-linear":
-        listed = "all-linear"
+    listed = own.texts("target_modules") or []
+    chosen: Any = ALL_LINEAR if [word.lower() for word in listed] == [ALL_LINEAR] else listed or None
+    if own.get("target_modules_pattern") is not None:
+        chosen = own.text("target_modules_pattern")
     return {
         "peft_type": config["method"],
-        "task_type": "REPORT",
         "use_dora": config["method"] == "dora",
         "r": own.size("rank"),
-        "target_modules": config.get("target_modules_pattern") or listed,
+        "target_modules": chosen,
         "rank_pattern": config.get("rank_pattern"),
-        "modules_to_save": config.get("modules_to_save") or None,
+        "modules_to_save": own.texts("modules_to_save"),
     }
 
 
@@ -176,6 +179,8 @@ def _names_to_save(words: Words) -> list[str]:
 
 
 def _in_layers(chooser: Chooser, words: Words, model: Transformer, rank: int) -> Iterator[Adapted]:
+    if sum(matrix.copies for layer in model.layers for matrix in layer.matrices) > MOST_MODULES:
+        raise words.refuse("target_modules", f"would be matched with more modules than any model has: {STATE}")
     for index in range(len(model.layers)):
         for matrix in model.layers[index].matrices:
             name = f"{model.body}.layers.{index}.{matrix.name}"

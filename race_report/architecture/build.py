@@ -5,10 +5,11 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from race_report.architecture.catalogue import text_defaults
 from race_report.architecture.families import FAMILIES, Family, layers_of
 from race_report.architecture.heads import head_of
 from race_report.architecture.table import Transformer, Vector
-from race_report.architecture.words import STATE, Words, listed
+from race_report.architecture.words import STATE, Words, brief, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,8 @@ def transformer_of(
 
     """
     outer = Words(config)
+    if outer.get("is_encoder_decoder"):
+        raise outer.refuse("is_encoder_decoder", f"is true, and only decoders are known here: {STATE}")
     words, body, notes = _text_part(outer)
     family = _family(words)
     width, vocabulary = words.size("hidden_size"), words.size("vocab_size")
@@ -62,9 +65,16 @@ def transformer_of(
 def _text_part(outer: Words) -> tuple[Words, str, tuple[str, ...]]:
     """Give the words of the text model, the name of its module, and what is left out."""
     inner = outer.inner("text_config")
-    if inner is None:
+    if inner is None and outer.inner("vision_config") is None:
         return outer, "model", ()
-    return inner, "model.language_model", ("The text model alone: an encoder beside it is a model of its own.",)
+    note = "The text model alone: the encoder beside it is a model of its own."
+    return _with_defaults(inner) if inner is not None else outer, "model.language_model", (note,)
+
+
+def _with_defaults(words: Words) -> Words:
+    """Add the sizes that transformers leaves out of a `text_config`, where they are those of the class."""
+    name = words.get("model_type")
+    return words.beneath(text_defaults().get(name, {})) if isinstance(name, str) else words
 
 
 def _family(words: Words) -> Family:
@@ -72,8 +82,9 @@ def _family(words: Words) -> Family:
     family = FAMILIES.get(name)
     if family is None:
         near = get_close_matches(name, FAMILIES, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f" ({listed(FAMILIES)})"
-        raise words.refuse("model_type", f'is "{name}", whose matrices are not known here: {STATE}{hint}')
+        hint = f"did you mean {near[0]}?" if near else f"known are {listed(FAMILIES)}"
+        why = f'is "{brief(name)}", whose matrices are not known here: {STATE}; {hint}'
+        raise words.refuse("model_type", why)
     return family
 
 

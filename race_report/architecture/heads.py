@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from race_report.architecture.table import Head, Matrix, Underivable
-from race_report.architecture.words import STATE, listed
+from race_report.architecture.words import STATE, brief, listed
 
 if TYPE_CHECKING:
     from race_report.architecture.words import Words
@@ -57,7 +57,7 @@ def head_of(
     if kind is None:
         kind = _implied_kind(words, named, role)
     elif kind not in HEADS:
-        msg = f'no head is named "{kind}": {listed(HEADS)}'
+        msg = f'no head is named "{brief(kind)}": {listed(HEADS)}'
         raise Underivable(msg)
     if kind == NONE:
         return Head(NONE)
@@ -87,7 +87,7 @@ def _implied_kind(words: Words, named: str | None, role: str | None) -> str:
         why = f"names a causal LM, and a {role} has another head: state which, or {STATE}"
         raise words.refuse("architectures", why)
     if named is not None and named not in HEADS:
-        raise words.refuse("architectures", f"names a class whose head is not known, {named[8:]}: {STATE}")
+        raise words.refuse("architectures", f"names a class whose head is not known, {brief(named[8:])}: {STATE}")
     if named is None and role is not None and role not in _GENERATES:
         raise words.refuse("architectures", f"is missing, and the head of a {role} is not guessed: add it, or {STATE}")
     return named or CAUSAL_LM

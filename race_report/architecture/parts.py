@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.architecture.table import Attention, Matrix, Vector
 
@@ -11,6 +11,13 @@ if TYPE_CHECKING:
 
 Bias = bool | tuple[str, bool]
 """Whether a matrix has a bias: yes, no, or the key that says so and what holds without it."""
+
+
+_EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")
+"""Names for the number of experts that exist."""
+
+MOST_EXPERTS: Final = 10_000
+"""Experts of a layer above which a number is a slip and no model."""
 
 
 class Part(NamedTuple):
@@ -138,8 +145,11 @@ def mixture(
 ) -> Part:
     """Build a router and its experts; `shared` names the module of an expert that every token goes through."""
     width, inner = words.size("hidden_size"), words.size(size)
-    copies = words.size("num_experts", "num_local_experts", "n_routed_experts")
+    key = next(filter(words.has, _EXPERTS), _EXPERTS[0])
+    copies = words.size(key)
     active = words.size("num_experts_per_tok")
+    if copies > MOST_EXPERTS:
+        raise words.refuse(key, f"is {copies}, more than any model has")
     if active > copies:
         raise words.refuse("num_experts_per_tok", f"is {active}, and there are {copies} experts")
     experts = _three(f"{module}.experts.*", width, inner, names=names, copies=copies, active=active)

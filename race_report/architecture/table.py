@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 class Underivable(ValueError):
     """What is asked for does not follow from a configuration; the message names the key and what to state instead."""
 
+    def __init__(self, message: str, key: str = "") -> None:
+        """Say why; `key` leads to what leaves it open, with dots between objects, where there is one."""
+        super().__init__(message)
+        self.key = key
+
 
 class Matrix(NamedTuple):
     """A linear map that tokens go through, by the name of its module within the layer or, of a head, the model."""

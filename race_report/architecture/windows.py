@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from race_report.architecture.words import STATE
+from race_report.architecture.words import STATE, brief
 
 if TYPE_CHECKING:
     from race_report.architecture.words import Words
@@ -91,5 +91,5 @@ def _listed(words: Words, number: int) -> list[str] | None:
         raise words.refuse("layer_types", f"has {len(kinds)} words, and `num_hidden_layers` is {number}")
     strange = sorted(set(kinds) - {FULL, SLIDING})
     if strange:
-        raise words.refuse("layer_types", f"has {', '.join(strange)}, whose cost depends on the model: {STATE}")
+        raise words.refuse("layer_types", f"has {brief(', '.join(strange))}, whose cost depends on the model: {STATE}")
     return kinds

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from race_report.architecture.table import Underivable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-STATE: str = "state the model's `coefficients` instead"
+_LONGEST: Final = 80
+
+MOST: Final = 2**53
+"""The largest count of the standard."""
+
+STATE: Final = "state the model's `coefficients` instead"
 
 
 class Words:
@@ -19,6 +24,10 @@ class Words:
         """Take keys; `within` is what leads to them, such as `text_config.`."""
         self._values = values
         self._within = within
+
+    def beneath(self, defaults: Mapping[str, Any]) -> Words:
+        """Give the same words with defaults for those that are missing."""
+        return Words({**defaults, **self._values}, self._within)
 
     def name(self, key: str) -> str:
         """Give a key as messages name it."""
@@ -39,7 +48,7 @@ class Words:
 
     def refuse(self, key: str, why: str) -> Underivable:
         """Make the error for a key that leaves the shape open."""
-        return Underivable(f"{self.name(key)} {why}")
+        return Underivable(f"{self.name(key)} {why}", f"{self._within}{key}")
 
     def size(self, *keys: str) -> int:
         """Give a whole number above 0, under the first of several names for it that is there.
@@ -95,23 +104,25 @@ class Words:
         """Give a text that must be there."""
         value = self.get(key)
         if not isinstance(value, str) or not value.strip():
-            why = f"is {_shown(value)}; text should stand here" if self.has(key) else "is missing"
+            why = f"is {_shown(value)}; text should stand here" if self.has(key) else "is missing: add it"
             raise self.refuse(key, why)
         return value
 
     def texts(self, key: str) -> list[str] | None:
         """Give a list of texts; None where it is missing or null."""
-        value = self.get(key)
-        if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-            raise self.refuse(key, f"is {_shown(value)}; a list of texts should stand here")
-        return value
+        return self._list(key, str, "texts")
 
     def counts(self, key: str) -> list[int] | None:
         """Give a list of whole numbers; None where it is missing or null."""
+        return self._list(key, int, "whole numbers")
+
+    def _list(self, key: str, kind: type, what: str) -> list[Any] | None:
         value = self.get(key)
-        if value is not None and not (isinstance(value, list) and all(type(item) is int for item in value)):
-            raise self.refuse(key, f"is {_shown(value)}; a list of whole numbers should stand here")
-        return value
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple) or not all(type(item) is kind for item in value):
+            raise self.refuse(key, f"is {_shown(value)}; a list of {what} should stand here")
+        return list(value)
 
     def inner(self, key: str) -> Words | None:
         """Give the words of an object within; None where it is missing or null."""
@@ -132,14 +143,23 @@ class Words:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.refuse(key, f"is {_shown(value)}; a whole number without quotes should stand here")
+        if value > MOST:
+            raise self.refuse(key, "is larger than any count")
         return value
 
 
 def _shown(value: Any) -> str:
     """Show a value in a message, briefly."""
-    if isinstance(value, dict | list):
+    if isinstance(value, dict | list | tuple):
         return "an object" if isinstance(value, dict) else "a list"
-    return f"the text {value[:40]!r}" if isinstance(value, str) else {None: "null"}.get(value, str(value).lower()[:40])
+    if isinstance(value, str):
+        return f'the text "{brief(value)}"'
+    return "null" if value is None else brief(str(value).lower())
+
+
+def brief(text: str) -> str:
+    """Cut a text that is longer than anybody reads."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def listed(names: Iterable[str]) -> str:

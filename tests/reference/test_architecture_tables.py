@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     AutoConfig,
+    AutoModel,
     AutoModelForCausalLM,
+    AutoModelForImageTextToText,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
 )
@@ -24,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from random_configs import FAMILIES, Config
 
 from race_report.architecture import Transformer, transformer_of
+from race_report.architecture.catalogue import known_models, text_defaults
 from race_report.architecture.families import FAMILIES as KNOWN
 
 TOKENS = 7
@@ -129,3 +132,85 @@ def test_classifiers_are_those_that_transformers_builds(family: str, auto: Any, 
         assert transformer_of(saved).head == transformer_of(config, head=head).head
 
     check()
+
+
+def process_reward_model_of(config: Config) -> Any:
+    """Build what the class of Qwen2.5-Math-PRM builds, which is not part of transformers."""
+    width = config["hidden_size"]
+    with torch.device("meta"):
+        score = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, 2))
+    return torch.nn.ModuleDict({"model": model_of(config, AutoModel), "score": score})
+
+
+@given(FAMILIES["qwen2"])
+@settings(max_examples=20)
+def test_the_head_of_a_process_reward_model_is_two_matrices(config: Config) -> None:
+    table = transformer_of({**config, "architectures": ["Qwen2ForProcessRewardModel"]})
+    assert sizes_in(table) == sizes_of(process_reward_model_of(config))
+
+
+@pytest.mark.parametrize("source", sorted({known.source for known in known_models().values()}))
+def test_known_models_are_those_that_transformers_builds(source: str) -> None:
+    known = next(known for known in known_models().values() if known.source == source)
+    config = {key: value for key, value in known.architecture.items() if key != "architectures"}
+    (cls,) = known.architecture["architectures"]
+    if cls == "Qwen2ForProcessRewardModel":
+        model = process_reward_model_of(config)
+    else:
+        is_classifier = cls.endswith("SequenceClassification")
+        model = model_of(config, AutoModelForSequenceClassification if is_classifier else AutoModelForCausalLM)
+        assert type(model).__name__ == cls
+    assert sizes_in(transformer_of(known.architecture)) == sizes_of(model)
+    assert sum(sizes_of(model).values()) == known.parameters_total
+
+
+@st.composite
+def text_configs(draw: st.DrawFn) -> Config:
+    """Draw the text part of a Gemma 3 with an encoder, as it is saved: without what is as in its class."""
+    keys = draw(st.sets(st.sampled_from(["num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size"])))
+    config = draw(FAMILIES["gemma3_text"])
+    return {key: value for key, value in config.items() if key not in {*keys, "tie_word_embeddings"}}
+
+
+@settings(max_examples=15)
+@given(text_configs())
+def test_the_text_part_of_a_model_with_an_encoder_is_the_one_that_transformers_builds(text: Config) -> None:
+    vision = {
+        "model_type": "siglip_vision_model",
+        "hidden_size": 4,
+        "intermediate_size": 4,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+    }
+    heads = text.get("num_attention_heads", 8), text.get("num_key_value_heads", 4)
+    if heads[0] % heads[1]:
+        return
+    text["hidden_size"] = heads[0] * 2
+    config = {"model_type": "gemma3", "text_config": text, "vision_config": vision}
+    with torch.device("meta"):
+        model = AutoModelForImageTextToText.from_config(AutoConfig.for_model(**config))
+    sizes = sizes_of(model)
+    ours = Counter({name: size for name, size in sizes.items() if "vision" not in name and "multi_modal" not in name})
+    assert sizes_in(transformer_of(config)) == ours
+    windows = [layer.attention.window for layer in transformer_of(config).layers]
+    assert windows == windows_of(model.config.text_config)
+
+
+@pytest.mark.parametrize("name", text_defaults())
+def test_defaults_of_a_text_part_are_those_of_its_class(name: str) -> None:
+    config = AutoConfig.for_model(name)
+    assert text_defaults()[name] == {key: getattr(config, key) for key in text_defaults()[name]}
+
+
+@settings(max_examples=15)
+@given(FAMILIES["qwen2"])
+def test_the_text_part_of_a_flat_configuration_is_the_one_that_transformers_builds(config: Config) -> None:
+    vision = {"depth": 1, "hidden_size": 4, "intermediate_size": 4, "num_heads": 1, "out_hidden_size": 4}
+    config |= {"hidden_size": 2 * config["num_attention_heads"]}
+    flat = {**config, "model_type": "qwen2_5_vl", "vision_config": vision}
+    flat.pop("head_dim", None)  # which the class does not read
+    whole = {**flat, "rope_parameters": {"rope_type": "default", "mrope_section": [1, 1, 1], "rope_theta": 1e4}}
+    with torch.device("meta"):
+        model = AutoModelForImageTextToText.from_config(AutoConfig.for_model(**whole))
+    ours = Counter({name: size for name, size in sizes_of(model).items() if "visual" not in name})
+    assert sizes_in(transformer_of(flat)) == ours
