@@ -63,7 +63,8 @@ class Training:
     head: bool = False
     """The head, whatever else."""
     ranks: Mapping[str, int] = field(default_factory=dict)
-    """Rank of the adapter of each matrix that has one, by full module name: `model.layers.0.self_attn.q_proj`."""
+    """Rank of the adapter of each matrix that has one, by full module name, `model.layers.0.self_attn.q_proj`; or by
+    that of the tensor where experts or routers are no modules, `model.layers.0.mlp.experts.gate_up_proj`."""
     embedding_needs_gradient: bool = False
     """Whether the first layer's input is made to require a gradient that nothing uses (enable_input_require_grads)."""
 
@@ -88,9 +89,6 @@ _READS: Final = {
 
 _OF_KEYS: Final = frozenset({"kv_b_proj"})
 """Matrices that make keys and values from what is cached, and so run over all of it in every pass."""
-
-_ROUTERS: Final = frozenset({"gate"})
-"""Matrices that, like those of experts, are weights within a module and no module of their own."""
 
 _LAST_NORMS: Final = frozenset({"post_feedforward_layernorm", "post_mlp_layernorm"})
 """Norms between the last matrix of a layer and the stream."""
@@ -209,6 +207,7 @@ def attention_products(
 
 def _walk(model: Transformer, batch: Batch, training: Training, kernel: Kernel) -> list[list[Product]]:
     """Give the products of each layer and of the head, in the order in which they run."""
+    _refuse_unknown(model, training.ranks)
     keys = {window: batch.keys(window) for window in {layer.attention.window for layer in model.layers}}
     stream = training.weights or training.embedding_needs_gradient
     parts = []
@@ -246,17 +245,37 @@ def _layer_products(layer: Layer, work: _Work, training: Training, *, stream: bo
             depends[f"{block}.attention"] = query or key or value
         input_needs = _any(depends, block, _READS[name]) if name in _READS else stream
         rows = work.keys if name in _OF_KEYS else work.batch.positions
-        rank = training.ranks.get(work.prefix + matrix.name, 0)
-        if rank and (matrix.copies > 1 or name in _ROUTERS):
-            products += folded_products(matrix, rows, work.batch.passes, rank, input_needs=input_needs)
+        rank, folded = (training.ranks.get(work.prefix + each, 0) for each in (matrix.name, _tensor_of(matrix)))
+        if folded:
+            products += folded_products(matrix, rows, work.batch.passes, folded, input_needs=input_needs)
         else:
             products += matrix_products(matrix, rows, rank, input_needs=input_needs, is_trained=training.weights)
         if name == "down_proj" and not _is_weighted_or_normed(layer, matrix):
             products[-1] = products[-1]._replace(result_is_needed=False)
-        depends[matrix.name] = input_needs or training.weights or rank > 0
+        depends[matrix.name] = input_needs or training.weights or rank + folded > 0
         if name == "o_proj":
             stream = stream or depends[matrix.name]
     return products, stream or any(depends.values())
+
+
+def _tensor_of(matrix: Matrix) -> str:
+    """Give the name within the layer of the tensor that holds the weights of a router or of all experts."""
+    name = matrix.name.rpartition(".")[2]
+    if matrix.copies > 1:
+        return "mlp.experts.down_proj" if name in ("down_proj", "w2") else "mlp.experts.gate_up_proj"
+    return "mlp.gate.weight" if name == "gate" else ""
+
+
+def _refuse_unknown(model: Transformer, ranks: Mapping[str, int]) -> None:
+    """Raise ValueError where an adapter is on a matrix that the model does not have, and would cost nothing."""
+    layers = [
+        f"{model.body}.layers.{index}.{name}"
+        for index, layer in enumerate(model.layers)
+        for matrix in layer.matrices
+        for name in (matrix.name, _tensor_of(matrix))
+    ]
+    for name in ranks.keys() - {*layers, *(matrix.name for matrix in model.head.matrices)}:
+        raise ValueError(f"{model.model_type} has no matrix named {name}")
 
 
 def _any(depends: Mapping[str, bool], block: str, names: Iterable[str]) -> bool:

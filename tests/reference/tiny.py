@@ -52,21 +52,6 @@ EXPERTS = {"eager": "eager", "fused": "grouped_mm"}
 
 MIXTURES = ("mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v3")
 
-_PARAMETERS = {
-    "gate_up_proj": ("experts.*.gate_proj", "experts.*.up_proj"),
-    "down_proj": ("experts.*.down_proj",),
-    "weight": ("gate",),
-}
-"""The matrices of the table that a tensor of a mixture holds."""
-
-_OLD_NAMES = {
-    "mlp.gate": "block_sparse_moe.gate",
-    "mlp.experts.*.gate_proj": "block_sparse_moe.experts.*.w1",
-    "mlp.experts.*.up_proj": "block_sparse_moe.experts.*.w3",
-    "mlp.experts.*.down_proj": "block_sparse_moe.experts.*.w2",
-}
-"""The names in checkpoints of Mixtral, which are those of the table."""
-
 
 def draw_config(model_type: str, seed: int) -> Any:
     """Draw the shape of a model: 2 or 3 layers, widths of 8 to 64, sizes that differ from one another."""
@@ -196,26 +181,20 @@ def build(
         names = OWN_TARGETS.get(model_type, {}).get(targets, TARGETS[targets])
         saved = ["score"] if saves_head else None
         network = get_peft_model(network, LoraConfig(r=rank, target_modules=names, modules_to_save=saved))
-        ranks = dict(_ranks_of(network, model_type))
-        assert ranks
-        assert set(ranks) <= {name for name, _ in table.named_matrices()}
+        ranks = dict(_ranks_of(network))
     return Built(network=network.train(), table=table, ranks=ranks)
 
 
-def _ranks_of(network: Any, model_type: str) -> Iterator[tuple[str, int]]:
-    """Yield the matrices that peft has put adapters on, by their names in the table, and the rank of each."""
+def _ranks_of(network: Any) -> Iterator[tuple[str, int]]:
+    """Yield the modules and tensors that peft has put adapters on, and the rank of each."""
     for full_name, module in network.named_modules():
-        if not hasattr(module, "lora_A"):
-            continue
-        name = full_name.removeprefix("base_model.model.")
-        inner = module.lora_A["default"].out_features
-        if not hasattr(module, "parameter_name"):
-            yield name, inner
-            continue
-        block = name.partition(".mlp.")[0]
-        for part in _PARAMETERS[module.parameter_name]:
-            matrix = f"mlp.{part}"
-            yield f"{block}.{_OLD_NAMES[matrix] if model_type == 'mixtral' else matrix}", inner // module.num_experts
+        if hasattr(module, "lora_A"):
+            name = full_name.removeprefix("base_model.model.").removesuffix(".base_layer")
+            inner = module.lora_A["default"].out_features
+            if hasattr(module, "parameter_name"):
+                yield f"{name}.{module.parameter_name}", inner // module.num_experts
+            else:
+                yield name, inner
 
 
 def draw_tokens(network: Any, sequences: int, tokens: int, padding: int, seed: int) -> dict[str, Any]:
