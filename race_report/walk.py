@@ -41,9 +41,9 @@ class Batch(NamedTuple):
 
         Masked or not, every query of a pass meets every key: pairs are tokens times keys.
         """
-        kept = self.cached + self.tokens * self.passes if window is None else window - 1
-        keys = sum(min(self.cached + done * self.tokens, kept) + self.tokens for done in range(self.passes))
-        return self.sequences * keys
+        before = [self.cached + done * self.tokens for done in range(self.passes)]
+        kept = before if window is None else [min(positions, window - 1) for positions in before]
+        return self.sequences * sum(positions + self.tokens for positions in kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +72,13 @@ class Product(NamedTuple):
 
 _READS: Final = {
     "o_proj": ("attention",),
-    "down_proj": ("gate_proj", "up_proj", "gate_up_proj"),
-    "w2": ("w1", "w3"),
     "q_b_proj": ("q_a_proj",),
     "kv_b_proj": ("kv_a_proj_with_mqa",),
 }
-"""What a matrix reads, by the last part of its name; every other reads the stream at the head of its block."""
+"""What a matrix reads, by the last part of its name; every other reads the stream."""
+
+_WAYS_DOWN: Final = frozenset({"down_proj", "w2"})
+"""Matrices that read what the others of their block give."""
 
 _OF_KEYS: Final = frozenset({"kv_b_proj"})
 """Matrices that make keys and values from what is cached, and so run over all of it in every pass."""
@@ -86,7 +87,7 @@ _LAST_NORM: Final = "post_feedforward_layernorm"
 """The norm between the last matrix of a layer and the stream, where there is one."""
 
 _QUERY: Final = frozenset({"q_proj", "q_b_proj", "qkv_proj"})
-_KEY: Final = frozenset({"k_proj", "kv_a_proj_with_mqa", "kv_b_proj", "qkv_proj"})
+_KEY: Final = frozenset({"k_proj", "kv_b_proj", "qkv_proj"})
 _VALUE: Final = frozenset({"v_proj", "kv_b_proj", "qkv_proj"})
 """The matrices that make queries, keys and values."""
 
@@ -114,7 +115,7 @@ def folded_products(matrix: Matrix, rows: int, passes: int, rank: int, *, input_
     """
     fold = 2 * passes * matrix.copies * matrix.inputs * rank * matrix.outputs
     product = 2 * rows * matrix.active * matrix.inputs * matrix.outputs
-    times = 2 if matrix.copies > 1 else 1
+    times = 2 if _is_of_experts(matrix) else 1
     return [Product(fold * times, fold * 2), Product(product, product * (input_needs + 1))]
 
 
@@ -153,7 +154,7 @@ def walk(model: Transformer, batch: Batch, training: Training, kernel: Kernel) -
     for matrix in model.head.matrices:
         rank = training.ranks.get(matrix.name, 0)
         head += matrix_products(matrix, batch.logit_rows, rank, input_needs=stream, is_trained=is_trained)
-        stream = stream or is_trained or rank > 0
+        stream = stream or is_trained or bool(rank)
     return [*parts, head]
 
 
@@ -176,27 +177,35 @@ def _layer_products(layer: Layer, work: _Work, training: Training, *, stream: bo
             pairs = work.batch.tokens * work.keys
             products += attention_products(layer.attention, pairs, work.kernel, query=query, key=key, value=value)
             depends[f"{block}.attention"] = query or key or value
-        input_needs = _any(depends, block, _READS[name]) if name in _READS else stream
+        if name in _WAYS_DOWN:
+            input_needs = any(depends[other] for other in depends if other.rpartition(".")[0] == block)
+        else:
+            input_needs = _any(depends, block, _READS[name]) if name in _READS else stream
         rows = work.keys if name in _OF_KEYS else work.batch.positions
-        rank, folded = (training.ranks.get(work.prefix + each, 0) for each in (matrix.name, _tensor_of(matrix)))
+        rank, tensor = training.ranks.get(work.prefix + matrix.name, 0), _tensor_of(matrix)
+        folded = training.ranks.get(work.prefix + tensor, 0) if tensor else 0
         if folded:
             products += folded_products(matrix, rows, work.batch.passes, folded, input_needs=input_needs)
         else:
             products += matrix_products(matrix, rows, rank, input_needs=input_needs, is_trained=training.weights)
         if name == "down_proj" and not _is_weighted_or_normed(layer, matrix):
             products[-1] = products[-1]._replace(result_is_needed=False)
-        depends[matrix.name] = input_needs or training.weights or rank + folded > 0
+        depends[matrix.name] = input_needs or training.weights or bool(rank or folded)
         if name == "o_proj":
-            stream = stream or depends[matrix.name]
-    return products, stream or any(depends.values())
+            stream = depends[matrix.name]
+    return products, any(depends.values())
 
 
-def _tensor_of(matrix: Matrix) -> str:
+def _tensor_of(matrix: Matrix) -> str | None:
     """Give the name within the layer of the tensor that holds the weights of a router or of all experts."""
     name = matrix.name.rpartition(".")[2]
-    if matrix.copies > 1:
-        return "mlp.experts.down_proj" if name in ("down_proj", "w2") else "mlp.experts.gate_up_proj"
-    return "mlp.gate.weight" if name == "gate" else ""
+    if _is_of_experts(matrix):
+        return "mlp.experts.down_proj" if name in _WAYS_DOWN else "mlp.experts.gate_up_proj"
+    return "mlp.gate.weight" if name == "gate" else None
+
+
+def _is_of_experts(matrix: Matrix) -> bool:
+    return ".experts." in matrix.name
 
 
 def _refuse_unknown(model: Transformer, ranks: Mapping[str, int]) -> None:
@@ -217,4 +226,4 @@ def _any(depends: Mapping[str, bool], block: str, names: Iterable[str]) -> bool:
 
 def _is_weighted_or_normed(layer: Layer, matrix: Matrix) -> bool:
     """Tell whether the result of a layer's way down is weighted, as that of experts is, or goes through a norm."""
-    return matrix.copies > 1 or any(vector.name == _LAST_NORM for vector in layer.vectors)
+    return _is_of_experts(matrix) or any(vector.name == _LAST_NORM for vector in layer.vectors)

@@ -142,6 +142,15 @@ def test_reentrant_checkpointing_cannot_begin_at_a_frozen_embedding() -> None:
         executed_update(MODEL, Batch(1, 1), training, checkpointing="reentrant")
 
 
+def test_what_is_not_said_is_the_common_case() -> None:
+    """Sequences go through the body alone, with a cache, and attention is fused."""
+    head = 2 * 3 * 8 * 9
+    assert executed_forward(MODEL, Batch(1, 5, 3)) - executed_forward(MODEL, Batch(1, 5)) == head
+    assert executed_generation(MODEL, 1, 3, 4) == executed_generation(MODEL, 1, 3, 4, kv_cache=True)
+    fused = executed_update(MODEL, Batch(1, 5), Training(weights=True), kernel="fused")
+    assert executed_update(MODEL, Batch(1, 5), Training(weights=True)) == fused
+
+
 def test_the_head_alone_needs_only_the_gradient_of_its_weights() -> None:
     batch = Batch(2, 5, 3)
     head = 2 * 3 * 8 * 9

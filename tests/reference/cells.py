@@ -16,6 +16,7 @@ ARCHITECTURES = (
     *("mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v3"),
 )
 KERNELS: tuple[Kernel, ...] = ("eager", "fused")
+CHECKPOINTING: tuple[Checkpointing, ...] = ("none", "non_reentrant")
 EAGER_ONLY = ("qwen3", "qwen2_moe")
 """Architectures whose attention is that of others."""
 
@@ -100,6 +101,17 @@ def _updates(plain: Cell) -> Iterator[Cell]:
         yield plain._replace(targets="q,v", head="sequence_classification", trains_head=True)
 
 
+def _single_targets() -> Iterator[Cell]:
+    """Give cells in which a gradient goes one way only."""
+    for kernel in KERNELS:
+        for targets in ("q", "k", "v", "gate", "up"):
+            yield Cell("qwen2", kernel, "update", targets=targets)
+    for targets in ("q,v", "head"):
+        yield Cell("qwen2", "eager", "update", head="process_reward", targets=targets)
+    for checkpointing in CHECKPOINTING:
+        yield Cell("mixtral", "eager", "update", targets="experts", checkpointing=checkpointing)
+
+
 def _batched_experts() -> Iterator[Cell]:
     for architecture in ("mixtral", "qwen3_moe"):
         for what in ("forward", "update"):
@@ -113,7 +125,7 @@ ALL_CELLS = [
     if kernel == "eager" or architecture not in EAGER_ONLY
     for kind, what in ((_forwards, "forward"), (_generations, "generate"), (_updates, "update"))
     for cell in kind(Cell(architecture, kernel, what))
-] + list(_batched_experts())
+] + [*_single_targets(), *_batched_experts()]
 
 
 class Absence(NamedTuple):

@@ -38,6 +38,16 @@ TARGETS = {
 }
 """Four sets of matrices that adapters are put on, by the names that most architectures use."""
 
+SINGLE_TARGETS = {
+    **{name: [f"{name}_proj"] for name in ("q", "k", "v", "gate", "up")},
+    "head": ["score.0"],
+    "experts": [],
+}
+"""Sets of one matrix, in which few gradients are needed."""
+
+TENSORS = {"experts": ["mlp.experts.gate_up_proj"]}
+"""Sets of tensors that are no modules."""
+
 OWN_TARGETS = {
     "phi3": {"q,v": ["qkv_proj"], "attention": ["qkv_proj", "o_proj"], "mlp": ["gate_up_proj", "down_proj"]},
     "deepseek_v3": {
@@ -178,9 +188,12 @@ def build(
     ranks: dict[str, int] = {}
     if targets is not None:
         rank = random.Random(f"{targets} {seed}").randint(1, 5)
-        names = OWN_TARGETS.get(model_type, {}).get(targets, TARGETS[targets])
+        names = OWN_TARGETS.get(model_type, {}).get(targets) or {**TARGETS, **SINGLE_TARGETS}[targets]
         saved = ["score"] if saves_head else None
-        network = get_peft_model(network, LoraConfig(r=rank, target_modules=names, modules_to_save=saved))
+        network = get_peft_model(
+            network,
+            LoraConfig(r=rank, target_modules=names, target_parameters=TENSORS.get(targets), modules_to_save=saved),
+        )
         ranks = dict(_ranks_of(network))
     return Built(network=network.train(), table=table, ranks=ranks)
 
