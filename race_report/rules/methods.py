@@ -189,12 +189,16 @@ def flops_too_few(report: Report) -> Iterator[Violation]:
         models: [{id: policy, role: policy, trained: full, parameters: {total: 1543714304}}]
         totals: {search_flops: 1.0e+20, learning_flops: 3.12e+20, feedback_flops: 0, total_flops: 4.12e+20}
     """
-    models = {model.id: model for model in report.models}
-    for index, (run, figures) in enumerate(zip(report.runs, totals(report), strict=True)):
-        size = _size(models.get(run.policy or ""))
-        total = figures.total.value
+    books = account(report)
+    for index, run in enumerate(report.runs):
+        priced = books.models.get(run.policy or "")
+        size = _size(priced.model) if priced is not None else 0
         fewest = 2 * size * _FEWEST_TOKENS
-        if size < _LARGE or not total or total >= fewest or figures.total.at_least:
+        if size < _LARGE or any((figure.value or 0) >= fewest for figure in books.sums[index].values()):
+            continue
+        figures = totals(report)[index].total
+        total = figures.value
+        if not total or total >= fewest or figures.at_least:
             continue
         is_stated = run.totals is not None and run.totals.total_flops is not None
         pointer = f"/runs/{index}/totals/total_flops" if is_stated else f"/runs/{index}/ledger"
@@ -202,8 +206,8 @@ def flops_too_few(report: Report) -> Iterator[Violation]:
         yield pointer, message, "is it a rate, or in TFLOPs? FLOPs is an amount, without a prefix"
 
 
-def _size(model: Model | None) -> int:
-    sizes = model.parameters if model is not None else None
+def _size(model: Model) -> int:
+    sizes = model.parameters
     return 0 if sizes is None else (sizes.active or sizes.total or 0)
 
 
