@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -31,40 +30,37 @@ class Derived(NamedTuple):
 @once_a_report
 def derived(report: Report) -> dict[str, Derived]:
     """Derive, for each model of a report that has an architecture, what follows from it, by the model's id."""
-    return {
-        model.id: _derived(_text(model.architecture), _text(model.adapter), model.trained, _Kept(model))
-        for model in report.models
-        if model.architecture is not None
-    }
+    return {model.id: _derived(model) for model in report.models if model.architecture is not None}
 
 
-class _Kept:
-    """A model beside the text that stands for it in the cache: for the cache all are equal."""
+_KNOWN: Final[dict[tuple[str | None, ...], Derived]] = {}
+"""What followed from the words of a model: papers come in folders of forty, on the same few models."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Kept) and other.model.role == self.model.role
-
-    def __hash__(self) -> int:
-        return hash(self.model.role)
+_MOST_KNOWN: Final = 256
 
 
-@functools.lru_cache(maxsize=256)
-def _derived(_architecture: str, _adapter: str, trained: str | None, kept: _Kept) -> Derived:
-    """Derive once for all reports on the same model: papers come in folders of forty."""
+def _derived(model: Model) -> Derived:
+    words = (_text(model.architecture), _text(model.adapter), model.role, model.trained)
+    found = _KNOWN.get(words)
+    if found is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        found = _KNOWN[words] = _derive(model)
+    return found
+
+
+def _derive(model: Model) -> Derived:
     from race_report.architecture import Underivable, adapter_of, transformer_of, with_adapter
 
-    words = _words(kept.model.adapter) if kept.model.adapter is not None else None
+    words = _words(model.adapter) if model.adapter is not None else None
     if words is not None and (refusal := _refusal(words)):
         return Derived(why_not=refusal)
     try:
-        model = transformer_of(_words(kept.model.architecture), role=kept.model.role)
-        parameters, coefficients = with_adapter(model, None if words is None else adapter_of(words, model))
+        table = transformer_of(_words(model.architecture), role=model.role)
+        parameters, coefficients = with_adapter(table, None if words is None else adapter_of(words, table))
     except Underivable as refusal:
         return Derived(why_not=str(refusal))
-    if words is None and trained == "adapter":
+    if words is None and model.trained == "adapter":
         coefficients = coefficients._replace(adapter_parameters=None)
     return Derived(parameters, coefficients)
 

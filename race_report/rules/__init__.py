@@ -26,7 +26,7 @@ from race_report.rules.identity import (
     unknown_stage,
 )
 from race_report.rules.methods import attention_missing, executed_apart, flops_too_few, rule_mismatch
-from race_report.rules.passes import ledger_beside_rollouts, pairs_below_tokens
+from race_report.rules.passes import counts_impossible, ledger_beside_rollouts, pairs_below_tokens
 from race_report.rules.peaks import accelerator_unknown, peak_mismatch, precision_without_units
 from race_report.rules.reading import READING
 from race_report.rules.rollouts import (
@@ -73,6 +73,7 @@ RULES: Final[tuple[Rule, ...]] = (
     pairs_below_tokens,
     filter_adds,
     ledger_beside_rollouts,
+    counts_impossible,
     steps_times_batch,
     steps_mismatch,
     steps_ambiguous,

@@ -33,6 +33,14 @@ class _Cause(NamedTuple):
     words: str
 
 
+class _Number(NamedTuple):
+    """A number of a run, what it is, and how a count comes to be wrong by it."""
+
+    number: int
+    words: str
+    slip: str
+
+
 _UNITS: Final = (_Cause(1e3, "thousands"), _Cause(1e6, "millions"), _Cause(1e9, "billions"), _Cause(1e12, "10^12"))
 
 
@@ -43,16 +51,18 @@ def factor(ratio: float, run: Run) -> str:
 
 
 def count_cause(ratio: float, run: Run) -> str:
-    """Name what makes two counts differ by a factor: a number of the run, a unit; empty where nothing fits."""
+    """Name what makes two counts differ by a factor: numbers of the run, a unit; empty where nothing fits."""
     times = max(ratio, 1 / ratio) if ratio else 0.0
-    for cause in _numbers_of(run):
-        if _is(times, cause.number):
-            return cause.words
+    fitting = [cause for cause in _numbers_of(run) if _is(times, cause.number)]
+    if fitting:
+        names = " and ".join(cause.words for cause in fitting)
+        return f"{fitting[0].number} is {names}: {' or '.join(cause.slip for cause in fitting)}?"
     for unit in _UNITS:
         if _is(times, unit.number):
             return f"is one of them in {unit.words}?"
     if 1 < times <= _LARGEST_MULTIPLE and _is(times, round(times)):
-        return "a whole number: is one of them per GPU, per step or per minibatch?"
+        whole = "a whole number" if ratio > 1 else f"which is 1/{round(times)}"
+        return f"{whole}: is one of them per GPU, per step or per minibatch?"
     return ""
 
 
@@ -60,23 +70,27 @@ def _is(times: float, other: float) -> bool:
     return other > 1 and abs(times - other) <= _SAME * other
 
 
-def _numbers_of(run: Run) -> Iterator[_Cause]:
+def _numbers_of(run: Run) -> Iterator[_Number]:
     """Give the numbers of a run that a count is multiplied or divided by in error, the likeliest first."""
-    gpus = [pool.count for pool in run.hardware if pool.count is not None]
-    yield from (_Cause(count, f"the {count} GPUs: is one of them per GPU?") for count in sorted({sum(gpus), *gpus}))
     settings = run.algorithm
-    if settings is None:
-        return
-    for number, words in (
-        (settings.updates_per_batch, "updates_per_batch: is one of them counted for every update?"),
-        (settings.minibatches_per_batch, "minibatches_per_batch: is one of them per minibatch?"),
-        (settings.group_size, "the group size: are prompts taken for rollouts?"),
-        (settings.rollout_steps, "rollout_steps: is one of them of a single step?"),
-        (settings.optimizer_steps, "optimizer_steps: is one of them of a single step?"),
-        (settings.prompts_per_step, "prompts_per_step: are steps taken for prompts?"),
-    ):
-        if number is not None:
-            yield _Cause(number, words)
+    if settings is not None:
+        yield from _numbers_given(
+            (settings.updates_per_batch, "updates_per_batch", "is one of them counted for every update"),
+            (settings.group_size, "the group size", "are prompts taken for rollouts"),
+            (settings.minibatches_per_batch, "minibatches_per_batch", "is one of them per minibatch"),
+        )
+    gpus = [pool.count for pool in run.hardware if pool.count is not None]
+    yield from _numbers_given(*((count, "the number of GPUs", "per GPU") for count in sorted({sum(gpus), *gpus})))
+    if settings is not None:
+        yield from _numbers_given(
+            (settings.rollout_steps, "rollout_steps", "of a single step"),
+            (settings.optimizer_steps, "optimizer_steps", "of a single step"),
+            (settings.prompts_per_step, "prompts_per_step", "steps taken for prompts"),
+        )
+
+
+def _numbers_given(*numbers: tuple[int | None, str, str]) -> Iterator[_Number]:
+    return (_Number(number, words, slip) for number, words, slip in numbers if number is not None)
 
 
 def flops_cause(stated: float, exact: int, entry: LedgerEntry, priced: Priced, run: Run) -> str:
@@ -115,6 +129,8 @@ def sum_cause(stated: float, parts: list[tuple[str, float]], run: Run) -> str:
         for number, words in ((total - value, "without"), (total + value, "twice"), (value, "alone")):
             if value and number and number != total and relative_difference(stated, number) <= _SAME:
                 return f"without {name}?" if words == "without" else f"{name} {words}?"
+    if total and relative_difference(2 * stated, total) <= _SAME:
+        return "multiply-adds, which are 2 FLOPs each?"
     return count_cause(stated / total, run) if total else ""
 
 

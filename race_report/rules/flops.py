@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.accounting import (
     COMPONENTS,
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from race_report.accounting import Lack, Priced
     from race_report.document import Qualification, Report
     from race_report.finding import Violation
+
+
+_ROUNDING: Final = "a rounding"
 
 
 class _Difference(NamedTuple):
@@ -187,7 +190,8 @@ def _violations(differences: tuple[_Difference, ...], *, tolerated: bool) -> Ite
         stated = f"{key} is {difference.stated:.4g}"
         given = f"{difference.what} give {difference.expected:.4g}"
         if tolerated:
-            yield difference.pointer, f"{stated}; {given}: {difference.excuse}", f"write {exact}"
+            hint = f"write {exact}" if difference.excuse == _ROUNDING else f"{difference.what} give {exact}"
+            yield difference.pointer, f"{stated}; {given}: {difference.excuse}", hint
         elif difference.expected == 0:
             yield difference.pointer, f"{stated}, but {given}", "is a count or a multiplier 0 that should not be?"
         else:
@@ -274,7 +278,7 @@ class _Excuses:
         """Yield the difference of a figure from the first of those that it may equal, if it equals none."""
         distances = [relative_difference(stated, value) for value in expected]
         if min(distances) > EXACT:
-            excuse = "a rounding" if min(distances) <= ROUNDED else ""
+            excuse = _ROUNDING if min(distances) <= ROUNDED else ""
             if not excuse and self._is_within_range(pointer, expected[0]):
                 excuse = "allowed, because a qualification states a range that holds it"
             yield _Difference(pointer, stated, expected[0], what, excuse, cause)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from race_report.finding import Severity, rule
 from race_report.rules.causes import factor
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
     from race_report.document import Report, Rollouts, Run
     from race_report.finding import Violation
+
+
+_TWICE: Final = 2
+_LOST: Final = 0.02
+"""Part of the rollouts that failed requests may make."""
 
 
 def _with_rollouts(report: Report) -> Iterator[tuple[str, Run, Rollouts]]:
@@ -112,7 +117,7 @@ def prompts_times_group(report: Report) -> Iterator[Violation]:
     """Prompts times group size are not the rollouts that were generated.
 
     What it checks: prompts x group_size = generated, in a run that has one group size: no `group_sizes`, no stage with
-    a group size of its own, no item of the pipeline that controls or replays.
+    a group size of its own, no item of the pipeline that controls or replays. Up to 2 % fewer are requests that failed.
 
     Why it matters: either the group size is not what was run, or rollouts were generated that nobody counted.
 
@@ -140,7 +145,8 @@ def prompts_times_group(report: Report) -> Iterator[Violation]:
             continue
         sizes = range_of(report, f"{pointer.removesuffix('/rollouts')}/algorithm/group_size", size)
         product = _range(report, pointer, counts, "prompts").times(sizes)
-        if not product.meets(_range(report, pointer, counts, "generated")):
+        generated = _range(report, pointer, counts, "generated")
+        if not product.meets(Range(generated.low, generated.high * (1 + _LOST))):
             ratio = counts.generated / expected if expected else math.inf
             message = f"{counts.prompts} prompts in groups of {size} are {expected} rollouts, not {counts.generated}"
             yield (
@@ -252,8 +258,10 @@ def tokens_over_cap(report: Report) -> Iterator[Violation]:
             if tokens is None or most is None or tokens <= most or _may_fit(report, pointer, run, counts, key, turns):
                 continue
             message = f"{tokens} tokens are more than {rollouts} rollouts with a cap of {cap} can have ({most})"
-            hint = f"that is {tokens / most:.4g} times the most: were ranks, epochs or updates summed?" if most else ""
-            yield f"{pointer}/{key}", message, hint or "no rollout was generated"
+            hint = "does the cap count tool text, or is it per turn?"
+            if most and tokens >= _TWICE * most:
+                hint = f"that is {tokens / most:.4g} times the most: were ranks, epochs or updates summed?"
+            yield f"{pointer}/{key}", message, hint if most else "no rollout was generated"
 
 
 def _may_fit(report: Report, pointer: str, run: Run, counts: Rollouts, key: str, turns: int) -> bool:

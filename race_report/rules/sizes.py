@@ -36,7 +36,8 @@ def size_mismatch(report: Report) -> Iterator[Violation]:
 
     What it checks: `parameters` and `coefficients` of a model against those that follow from its `architecture` and
     `adapter`; more than 10 % apart for parameters, which are often rounded to the number in a model's name, more than
-    0.5 % for coefficients. And `trainable`, which is not 0 in a model that is trained.
+    0.5 % for coefficients. And what holds without an architecture: `trainable` is not 0 in a model that is trained,
+    `active` and `body_parameters` are no more than `total`.
 
     Why it matters: one "N" can be the total, the part without the embedding, the active part or the trained one, and
     every FLOP of the model is off by the factor between them.
@@ -95,6 +96,8 @@ def _of_model(report: Report, here: str, model: Model) -> Iterator[_Apart]:
         message = f"trainable is 0, and the model is trained: {model.trained}"
         hint = "count before the weights are partitioned: under ZeRO-3 a rank sees empty placeholders"
         yield _Apart((f"{here}/parameters/trainable", message, hint), is_error=True)
+    if model.architecture is None:
+        yield from (_Apart(violation, is_error=True) for violation in _contradictions(here, model))
     if model.architecture is None or (model.parameters is None and model.coefficients is None):
         return
     from race_report.derivation import derived
@@ -115,6 +118,24 @@ def _of_model(report: Report, here: str, model: Model) -> Iterator[_Apart]:
             pointer = f"{here}/{group}/{name}"
             if not range_of(report, pointer, value).meets(Range(expected, expected)):
                 yield _difference(pointer, value, expected, tolerance, _kinds(model, found))
+
+
+def _contradictions(here: str, model: Model) -> Iterator[Violation]:
+    """Find parts that are more than the whole."""
+    total = model.parameters.total if model.parameters is not None else None
+    if total is None or model.parameters is None:
+        return
+    if (model.parameters.active or 0) > total:
+        message = f"active is {model.parameters.active}, and all parameters are {total}"
+        yield (
+            f"{here}/parameters/active",
+            message,
+            "active parameters are those of the total that one token goes through",
+        )
+    body = model.coefficients.body_parameters if model.coefficients is not None else 0
+    if body > total:
+        message = f"total is {total}, and {body} of them are multiplied for one token"
+        yield f"{here}/parameters/total", message, "is it in millions or billions? write it out"
 
 
 def _is_known(model: Model) -> bool:
