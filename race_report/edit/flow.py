@@ -22,7 +22,7 @@ _COMMENT_BEHIND: Final = re.compile(r"[ \t]*(,)?[ \t]+\#[^\r\n]*")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _PLAIN: Final = re.compile(r"[A-Za-z/](?:[A-Za-z0-9_./+-]|:(?=[A-Za-z0-9_/]))*\Z")
 _WORDS: Final = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_FORBIDDEN: Final = re.compile("[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN: Final = re.compile("[^\t\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 
 class Insertion(NamedTuple):
@@ -164,7 +164,12 @@ def in_brackets(value: Any) -> str:
         return "{" + ", ".join(f"{text_of(key)}: {in_brackets(child)}" for key, child in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(in_brackets, value)) + "]"
-    return text_of(value) if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return text_of(value)
+    written = json.dumps(value)
+    if isinstance(value, float) and "." not in written:
+        written = written.replace("e", ".0e")  # readers of YAML 1.1 take 1e+21 for text
+    return written
 
 
 def text_of(text: str) -> str:
