@@ -66,6 +66,17 @@ def fill_file(path: str) -> Filled:
         data = within(read_file(path), MAX_BYTES)
     except Unparsable as error:
         raise NotFilled(BY_NAME[error.fault.rule].exit_code, f"{name}: {error.fault.message}") from error
+    return fill_bytes(data, path)
+
+
+def fill_bytes(data: bytes, path: str) -> Filled:
+    """Fill the content of a file; its path tells its language, and the folder of the files that it names.
+
+    Raises:
+        NotFilled: it cannot be read, has errors, or leaves no room for an addition.
+
+    """
+    name = "<stdin>" if path == STDIN else path
     result = validate_bytes(data, path)
     if result.errors or result.level is None:
         why = "nothing was filled: mend the errors first"
