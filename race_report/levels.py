@@ -260,7 +260,7 @@ def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap
             pointer = f"/models/{known.positions[model.id]}/coefficients"
             hint = ""
             if is_for_later:
-                hint = "; this version of race does not yet derive them from its architecture, so state them"
+                hint = "; race fill derives them from its architecture"
             elif known.may_be_closed(model):
                 hint = "; if it is closed, name them in `not_reported`"
             yield Gap(pointer, f"{lack.what}{hint}", is_of_report=not is_for_later)

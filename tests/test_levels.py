@@ -64,7 +64,7 @@ def test_an_architecture_without_coefficients_ends_at_level_one_with_that_reason
     level = level_of(example)
     assert level.number == 1
     assert len(level.lacking) == 1
-    assert "does not yet derive them from its architecture" in level.lacking[0]
+    assert "race fill derives them from its architecture" in level.lacking[0]
 
 
 def test_a_minimal_report_is_well_formed_and_hears_what_it_lacks() -> None:

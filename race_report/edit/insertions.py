@@ -41,7 +41,8 @@ def with_additions(loaded: Loaded, value: Any) -> str:
     except Unparsable as error:
         raise Uneditable(f"the text around an addition leaves no room for it: {error}") from error
     if len(written.faults) > len(loaded.faults) or not is_same(written.value, value):
-        raise Uneditable("the text does not say the same after the additions: an anchor may stand for two places")
+        why = "does an anchor stand for places that now differ, or does the last line lack its end?"
+        raise Uneditable(f"the text does not say the same with the additions: {why}")
     return text
 
 
