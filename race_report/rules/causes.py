@@ -10,10 +10,15 @@ from race_report.flops import FORWARD, UPDATE, Factors, ModelCoefficients, PassC
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from race_report.document import Coefficients, LedgerEntry, Model, Run
+    from race_report.accounting import Priced
+    from race_report.document import LedgerEntry, Model, Run
+    from race_report.flops import HasCoefficients
 
 _SAME: Final = 1e-3
 """Relative difference up to which a factor is one that has a cause: factors are read from rounded figures."""
+
+_LOOSE: Final = 0.02
+"""The same for rules of thumb."""
 
 _AS_FULL: Final = "LoRA counted as full fine-tuning"
 
@@ -74,15 +79,33 @@ def _numbers_of(run: Run) -> Iterator[_Cause]:
             yield _Cause(number, words)
 
 
-def flops_cause(stated: float, exact: int, entry: LedgerEntry, model: Model, run: Run) -> str:
+def flops_cause(stated: float, exact: int, entry: LedgerEntry, priced: Priced, run: Run) -> str:
     """Name the slip by which an entry of these counts gets the FLOPs that it states; empty where none fits."""
-    assert model.coefficients is not None
-    slips = [slip for slip in _slips(entry, model, model.coefficients) if slip.number != exact]
+    model, coefficients, _ = priced
+    assert coefficients is not None
+    slips = [slip for slip in _slips(entry, model, coefficients) if slip.number != exact]
     for figure, more in ((stated, ""), (2 * stated, ", and multiply-adds for FLOPs")):
         nearest = min(slips, key=lambda slip: relative_difference(figure, slip.number))
         if relative_difference(figure, nearest.number) <= _SAME:
             return f"{nearest.words}{more}?"
     return count_cause(stated / exact, run) if exact else ""
+
+
+def rule_cause(stated: float, bounds: tuple[float, float], entry: LedgerEntry, model: Model, run: Run) -> str:
+    """Name the slip by which a figure of 2N, 4N or 6N a token misses the least and the most that the rule gives."""
+    low, high = bounds
+    slips: list[tuple[float, str]] = [(0.5, "multiply-adds, which are 2 FLOPs each?")]
+    if entry.operation == "update":
+        slips += (
+            [(1.5, f"{_AS_FULL}?")] if model.trained == "adapter" else [(2 / 3, "a full update as one of adapters?")]
+        )
+        slips += [(0.5 if model.trained == "adapter" else 1 / 3, "the forward pass only?")]
+    else:
+        slips += [(3, "an update's factor for a forward pass?")]
+    for ratio, words in slips:
+        if (1 - _LOOSE) * ratio * low <= stated <= (1 + _LOOSE) * ratio * high:
+            return words
+    return count_cause(stated / (low if stated < low else high), run)
 
 
 def sum_cause(stated: float, parts: list[tuple[str, float]], run: Run) -> str:
@@ -95,7 +118,7 @@ def sum_cause(stated: float, parts: list[tuple[str, float]], run: Run) -> str:
     return count_cause(stated / total, run) if total else ""
 
 
-def _slips(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> Iterator[_Cause]:
+def _slips(entry: LedgerEntry, model: Model, coefficients: HasCoefficients) -> Iterator[_Cause]:
     """Give the FLOPs of an entry under each slip that is made, the commonest first."""
     costs = ModelCoefficients(*(getattr(coefficients, name) or 0 for name in ModelCoefficients._fields))
     counts = PassCounts(*(getattr(entry, name) or 0 for name in PassCounts._fields))
@@ -140,7 +163,7 @@ def _size_slips(
         yield cause("the embedding counted as a matrix multiplication", costs.body_parameters + embedding)
     if total is not None and active is not None and total > active:
         yield cause("every expert counted, not the active ones", costs.body_parameters + total - active)
-    shared = _keys_without_groups(model)
+    shared = keys_without_groups(model)
     if shared:
         yield cause("keys and values of every query head, not of the groups", costs.body_parameters + shared)
     is_update = entry.operation == "update"
@@ -152,7 +175,7 @@ def _size_slips(
             yield _Cause(rule * (size - embedding) * counts.tokens, f"{slip} a token without the embedding")
 
 
-def _keys_without_groups(model: Model) -> int:
+def keys_without_groups(model: Model) -> int:
     """Give the parameters that key and value matrices would have more if every query head had its own."""
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim")
     width, layers, queries, keys, size = (getattr(model.architecture, name, None) for name in names)

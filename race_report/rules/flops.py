@@ -9,7 +9,6 @@ from race_report.accounting import (
     COMPONENTS,
     Figure,
     account,
-    is_left_to_accounting,
     recomputed_sum,
 )
 from race_report.finding import Severity, rule
@@ -22,6 +21,7 @@ from race_report.rules.causes import flops_cause, sum_cause
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from race_report.accounting import Lack, Priced
     from race_report.document import Qualification, Report
     from race_report.finding import Violation
 
@@ -161,12 +161,21 @@ def counts_incomplete(report: Report) -> Iterator[Violation]:
             if entry.method != "counts":
                 continue
             missing = books.recomputed[run_index][index].missing
-            if missing and not is_left_to_accounting(entry, books.models):
+            if missing and not _stands_in_a_file(missing, books.models.get(entry.model or "")):
                 yield (
                     f"/runs/{run_index}/ledger/{index}/method",
                     f"FLOPs by counts need {' and '.join(lack.what for lack in missing)}",
                     "add it, or state the method that was used: profiler, parameter_rule, hardware or stated",
                 )
+
+
+def _stands_in_a_file(missing: list[Lack], priced: Priced | None) -> bool:
+    """Tell whether coefficients are all that is missing, and follow from a file that stands beside the report."""
+    return (
+        priced is not None
+        and priced.model.architecture_file is not None
+        and [lack.key for lack in missing] == ["coefficients"]
+    )
 
 
 def _violations(differences: tuple[_Difference, ...], *, tolerated: bool) -> Iterator[Violation]:
@@ -203,8 +212,8 @@ def _find_entry_differences(report: Report) -> Iterator[_Difference]:
                 continue
             if entry.method in (None, "counts"):
                 pointer = f"/runs/{run_index}/ledger/{index}/flops"
-                model = books.models[entry.model or ""]
-                cause = functools.partial(flops_cause, entry.flops, expected, entry, model, run)
+                priced = books.models[entry.model or ""]
+                cause = functools.partial(flops_cause, entry.flops, expected, entry, priced, run)
                 yield from excuses.difference(pointer, entry.flops, (expected,), "the counts of this entry", cause)
 
 

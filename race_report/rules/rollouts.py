@@ -68,7 +68,7 @@ def _may_balance(report: Report, pointer: str, counts: Rollouts) -> bool:
         _range(report, pointer, counts, key)
         for key in ("generated", "carried_in", "trained", "discarded", "carried_out")
     )
-    return (generated + carried_in).meets(trained + discarded + carried_out)
+    return generated.plus(carried_in).meets(trained.plus(discarded).plus(carried_out))
 
 
 @rule("RACE202")
@@ -139,7 +139,7 @@ def prompts_times_group(report: Report) -> Iterator[Violation]:
         if not is_apart or is_open(report, pointer, "group_sizes"):
             continue
         sizes = range_of(report, f"{pointer.removesuffix('/rollouts')}/algorithm/group_size", size)
-        product = _range(report, pointer, counts, "prompts") * sizes
+        product = _range(report, pointer, counts, "prompts").times(sizes)
         if not product.meets(_range(report, pointer, counts, "generated")):
             ratio = counts.generated / expected if expected else math.inf
             message = f"{counts.prompts} prompts in groups of {size} are {expected} rollouts, not {counts.generated}"
@@ -262,8 +262,8 @@ def _may_fit(report: Report, pointer: str, run: Run, counts: Rollouts, key: str,
     owners = [(f"{here}/algorithm", run.algorithm)]
     owners += [(f"{here}/stages/{at}/algorithm", stage.algorithm) for at, stage in enumerate(run.stages)]
     caps = [range_of(report, f"{place}/{name}", getattr(owner, name)).high for place, owner in owners if owner]
-    rollouts = _range(report, pointer, counts, "generated") + _range(report, pointer, counts, "carried_in")
-    most = rollouts * Range(0, max(caps)) * Range(1, turns if key == "completion_tokens" else 1)
+    rollouts = _range(report, pointer, counts, "generated").plus(_range(report, pointer, counts, "carried_in"))
+    most = rollouts.times(Range(0, max(caps) * (turns if key == "completion_tokens" else 1)))
     return _range(report, pointer, counts, key).low <= most.high
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Final
 
@@ -183,7 +184,7 @@ def steps_mismatch(report: Report) -> Iterator[Violation]:
             range_of(report, f"{here}/{key}", getattr(settings, key))
             for key in ("optimizer_steps", "rollout_steps", "minibatches_per_batch", "updates_per_batch")
         )
-        if not steps.meets(math.prod(factors, start=Range(1, 1))):
+        if not steps.meets(functools.reduce(Range.times, factors)):
             parts = f"{settings.rollout_steps} x {settings.minibatches_per_batch} x {settings.updates_per_batch}"
             ratio = settings.optimizer_steps / expected if expected else math.inf
             message = f"{settings.optimizer_steps} optimizer steps, but {parts} are {expected}: {factor(ratio, run)}"
