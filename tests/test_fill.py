@@ -84,6 +84,7 @@ def test_the_figures_of_the_minimal_report_are_those_of_the_formula(minimal: dic
     pairs = [entry["attention_pairs"] for entry in run["ledger"]]
     assert pairs == [prefill, both - prefill, trained]
     body, head, width, _, adapter = COEFFICIENTS
+    assert adapter is not None
     search = 2 * body * (2560000 + 4100000 - 12800) + 2 * head * 4100000 + 4 * width * both
     learning = 4 * body * 6660000 + 4 * head * 4100000 + 12 * width * trained + 6 * adapter * 6660000
     assert run["totals"] == {
@@ -201,9 +202,11 @@ def test_the_reference_scores_where_the_divergence_has_a_weight() -> None:
 
 
 def test_updates_are_of_what_was_trained_on_times_mu() -> None:
-    filling = fill(report(algorithm={"updates_per_batch": 3}, rollouts={"trained": 2, "discarded": 2, "reused": 1}))
+    counts = {"prompts": 200, "generated": 400, "prompt_tokens": 4000, "completion_tokens": 8000}
+    counts |= {"trained": 200, "discarded": 200, "reused": 100}
+    filling = fill(report(algorithm={"updates_per_batch": 3}, rollouts=counts))
     update = entries(filling)["update"]
-    assert (update["sequences"], update["tokens"], update["basis"]) == (9, 270, "estimated")
+    assert (update["sequences"], update["tokens"], update["basis"]) == (900, 27000, "estimated")
     assert "as long as all" in reasons(filling)["/runs/main/ledger/update/tokens"]
     value = report(rollouts={"discarded": 1})
     del value["runs"][0]["rollouts"]["trained"]
@@ -245,6 +248,15 @@ NOT_DERIVED: dict[str, tuple[dict[str, Any], str]] = {
     "nothing trained": ({"policy": {"trained": "partial"}}, "with multipliers"),
     "no adapter": ({"policy": {"trained": "adapter"}}, "nothing says which"),
     "another adapter": ({"policy": {"trained": "adapter", "adapter": {"method": "vera", "rank": 4}}}, "vera"),
+    "a pattern of matrices": (
+        {
+            "policy": {
+                "trained": "adapter",
+                "adapter": {"method": "lora", "rank": 4, "target_modules_pattern": "(a+)+$"},
+            }
+        },
+        "chosen by a pattern, which is not run here",
+    ),
     "no policy": ({"run": {"policy": None}}, "add policy"),
     "an unknown name": ({"policy": {"name": "Qwen2.5-1.5B"}}, "write name: Qwen/Qwen2.5-1.5B"),
     "no name": ({"policy": {"name": "a model of our own"}}, "architecture_file"),
@@ -253,7 +265,7 @@ NOT_DERIVED: dict[str, tuple[dict[str, Any], str]] = {
     "no feedback": ({"run": {"feedback": None}}, "add feedback"),
     "several samplers": (
         {"models": [{"id": name, "role": "rollout_policy", "name": "Qwen/Qwen2.5-0.5B"} for name in ("a", "b")]},
-        "several models are rollout policies",
+        "several models are rollout_policy",
     ),
     "a critic": (
         {"models": [{"id": "critic", "role": "value", "name": "Qwen/Qwen2.5-0.5B"}]},
@@ -436,3 +448,37 @@ def test_a_run_that_prepares_has_no_split(change: Callable[[Any], None]) -> None
     value = report()
     change(value)
     assert fill(value).value["runs"][0]["ledger"] == []
+
+
+def test_a_model_that_may_have_served_several_runs_is_not_guessed() -> None:
+    value = report(models=[{"id": "quantized", "role": "rollout_policy", "name": "Qwen/Qwen2.5-1.5B"}])
+    assert entries(fill(value))["decode"]["model"] == "quantized"
+    value["runs"].append({"id": "other", "policy": "policy"})
+    assert "several runs may have used the rollout_policy" in gaps(fill(value))
+
+
+def test_figures_are_no_stronger_than_those_they_follow_from() -> None:
+    said = [{"pointer": "/runs/main/rollouts/completion_tokens", "basis": "contested", "low": 60, "high": 90}]
+    filling = fill(report(rollouts={"prompt_tokens": 400, "completion_tokens": 800}, top={"qualifications": said[:0]}))
+    assert entries(filling)["update"]["basis"] == "derived"
+    said[0] |= {"low": 700, "high": 900}
+    filling = fill(report(rollouts={"prompt_tokens": 400, "completion_tokens": 800}, top={"qualifications": said}))
+    assert {entry["basis"] for entry in entries(filling).values()} == {"estimated", "upper_bound"}
+    assert filling.value["qualifications"][0] == said[0]
+    pools = [{"id": "gpus", "count": 4, "wall_clock_hours": 6}]
+    hours = [{"pointer": "/runs/main/hardware/gpus/wall_clock_hours", "basis": "upper_bound"}]
+    filling = fill(report(run={"hardware": pools}, top={"qualifications": hours}))
+    assert filling.assumptions[-1]["pointer"] == "/runs/main/hardware/gpus/gpu_hours"
+    assert filling.assumptions[-1]["basis"] == "upper_bound"
+
+
+def test_ids_of_entries_are_free_ones() -> None:
+    entry = {
+        "id": "update",
+        "component": "preparation",
+        "phase": "warm_start",
+        "model": "policy",
+        "operation": "update",
+    }
+    filling = fill(report(run={"ledger": [entry]}))
+    assert [each["id"] for each in filling.value["runs"][0]["ledger"]] == ["update", "prefill", "decode", "update-2"]

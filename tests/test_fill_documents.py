@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DOCUMENTS = Path(__file__).parent / "conformance" / "1.0" / "documents"
 NAMES = sorted(path.name for path in DOCUMENTS.glob("*.json"))
 CONSTRUCTED = [name for name in NAMES if name.startswith(("constructed", "worked"))]
+PIECES = [*"{}[],:&*!|>'\"%@`#-? \n\t\r", "&a ", "*a", "!!str ", "|+\n", "\n---\n", "\n...\n"]
 COUNTS = ("attention_pairs", "bounded_attention_pairs", "logit_rows", "adapter_tokens")
 
 
@@ -129,6 +130,32 @@ def test_every_addition_is_either_derived_data_or_says_where_it_comes_from(data:
             or rest[-1] == "adapter_tokens"  # of an update, where adapters are not merged
         )
         assert is_marked, (kind, addition)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from([None, "block", "json"]), st.data())
+def test_a_damaged_file_is_filled_or_refused_and_never_breaks_the_command(
+    style: str | None, data: st.DataObject
+) -> None:
+    text = (Path(__file__).parent / "fill" / "minimal.yaml").read_text("utf-8")
+    if style is not None:
+        value = load_bytes(text.encode(), "a.yaml").value
+        text = json.dumps(value, indent=1) if style == "json" else yaml.safe_dump(value, sort_keys=False)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        piece = data.draw(
+            st.sampled_from([*"{}[],:&*!|>'\"%@`#-? \n\t\r", "&a ", "*a", "!!str ", "|+\n", "\n---\n", "\n...\n"])
+        )
+        text = text[:at] + piece + text[at + data.draw(st.integers(0, 3)) :]
+    name = "a.json" if style == "json" else "a.yaml"
+    try:
+        result = filled(text, name)
+    except NotFilled as refused:
+        assert refused.code in (1, 3, 4)  # noqa: PT017 - most are refused, and that is right
+        return
+    rest = iter(result.text)
+    assert all(character in rest for character in text)
+    assert filled(result.text, name).text == result.text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -46,7 +46,12 @@ def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
     assert not modules & HEAVY
     assert "race_report.json_text" not in modules
     assert "race_report.architecture" not in modules
-    assert not any(name.startswith(("race_report.fill", "race_report.edit")) for name in modules)
+
+
+def test_validating_does_not_load_what_fills(documents: Path) -> None:
+    for name in ("worked-example.json", "worked-example.yaml"):
+        modules = modules_after("from race_report.__main__ import main; main()", "validate", name, cwd=documents)
+        assert not any(module.startswith(("race_report.fill", "race_report.edit")) for module in modules)
 
 
 def test_the_table_of_accelerators_is_read_for_reports_that_name_one(tmp_path: Path, documents: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report.pointer import Pointed
@@ -77,7 +78,8 @@ class Draft:
         self.assumptions: list[dict[str, Any]] = []
         self.gaps: list[Gap] = []
         self._excluded = excluded
-        self._paths: list[Path] = []
+        self._paths: set[Path] = set()
+        self._ids: dict[int, set[str]] = {}
         first = self.report()
         self._named = Pointed(first, [(gap.pointer, gap.reason) for gap in first.not_reported])
         self._bases = Pointed(first, [(entry.pointer, entry.basis) for entry in first.qualifications])
@@ -143,8 +145,8 @@ class Draft:
             container.append(value)
         else:
             container[path[-1]] = value
-        if not any(path[: len(outer)] == outer for outer in self._paths):
-            self._paths.append(path)
+        if not any(path[:length] in self._paths for length in range(len(path) + 1)):
+            self._paths.add(path)
             self.additions.append(Addition(self.pointer(*path), value, why))
         return True
 
@@ -153,6 +155,16 @@ class Draft:
         entry = {"pointer": self.pointer(*path), "basis": basis, **others, "reason": reason}
         self.value.setdefault("qualifications", []).append(entry)
         self.assumptions.append(entry)
+
+    def free_id(self, run: int, phase: str) -> str:
+        """Give an id for an entry that no other of the run's ledger has: its phase, with a number if that is taken."""
+        taken = self._ids.get(run)
+        if taken is None:
+            taken = self._ids[run] = {entry.get("id", "") for entry in self.value["runs"][run]["ledger"]}
+        names = (phase if number == 1 else f"{phase}-{number}" for number in count(1))
+        name = next(name for name in names if name not in taken)
+        taken.add(name)
+        return name
 
     def miss(self, path: Path, why: str, mend: str) -> None:
         """Say that something does not follow."""

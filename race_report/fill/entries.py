@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from race_report.fill.learning import learning_entries
 from race_report.fill.lengths import NotDerived
 from race_report.fill.models import Unshaped
-from race_report.fill.passes import free_id
 from race_report.fill.search import search_entries
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def _enter(draft: Draft, at: int, entry: Entry) -> None:
     """Add an entry to a run's ledger, with an id that is free, and what has to be said of it."""
     ledger = draft.value["runs"][at].setdefault("ledger", [])
     path: Path = ("runs", at, "ledger", len(ledger))
-    draft.add(path, {"id": free_id(ledger, entry.fields["phase"]), **entry.fields}, "from rollouts and algorithm")
+    draft.add(path, {"id": draft.free_id(at, entry.fields["phase"]), **entry.fields}, "from rollouts and algorithm")
     for said in entry.said:
         draft.qualify((*path, said.key), said.basis, said.reason, **said.ends)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from race_report.bounds_from_means import scoring_from_means
 from race_report.fill.lengths import Lengths, NotDerived, lengths_of
-from race_report.fill.passes import FROM_MEANS, Bearer, Entry, Said, bearer_of, entry_of, said_of_pairs
+from race_report.fill.passes import FROM_MEANS, Bearer, Entry, Said, bearer_of, entry_of, only_of_role, said_of_pairs
 from race_report.flops import default_factors
 
 if TYPE_CHECKING:
@@ -78,14 +78,12 @@ def _said_of_lengths(lengths: Lengths, bearer: Bearer, *, has_all: bool) -> list
 
 def _reference(draft: Draft, report: Report, run: Run, policy: Bearer, lengths: Lengths) -> Entry:
     """Count one scoring of each rollout that is trained on, by the reference."""
-    references = [model.id for model in report.models if model.role == "reference"]
-    if len(references) > 1:
-        raise NotDerived("several models are references", "add the entries of learning")
-    bearer = bearer_of(draft, report, references[0]) if references else policy
+    reference = only_of_role(report, "reference")
+    bearer = policy if reference is None else bearer_of(draft, report, reference)
     assert lengths.trained is not None
     found = scoring_from_means(lengths.trained, lengths.mean_prompt, lengths.mean_completion, window=bearer.window)
     who = "the reference"
-    if not references:
+    if reference is None:
         how = "with adapters disabled" if policy.model.trained == "adapter" else "with its first weights"
         who = f"the policy {how}, as reference,"
     kl = run.algorithm.kl_coefficient if run.algorithm is not None else None

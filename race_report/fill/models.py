@@ -12,6 +12,7 @@ from race_report.architecture import (
     near_names,
     transformer_of,
 )
+from race_report.derivation import refusal_of
 from race_report.parsed import Unparsable
 from race_report.source import MAX_BYTES, load_bytes, read_file, within
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _ALWAYS: Final = ("body_parameters", "head_parameters", "attention_width")
 """Coefficients that every model states; the others where they are not 0."""
 
-_BY_US: Final = "derived from the architecture by race fill"
+_BY_US: Final = "from the architecture, by race fill"
 _MEND: Final = "add architecture_file, the path of its config.json; or coefficients"
 
 
@@ -124,8 +125,13 @@ def _adapter(draft: Draft, at: int, model: Model, shape: Shape) -> Adapter | Non
             mend = "add adapter: {method: lora, rank: 16, target_modules: [all-linear]}, as it was"
             draft.miss(("models", at, "adapter"), "an adapter is trained, and nothing says which", mend)
         return None
+    words = draft.value["models"][at]["adapter"]
+    why = refusal_of(words)
+    if why:
+        draft.miss(("models", at, "adapter"), why, "add coefficients with adapter_parameters")
+        return None
     try:
-        return adapter_of(draft.value["models"][at]["adapter"], shape.model)
+        return adapter_of(words, shape.model)
     except Underivable as error:
         draft.miss(("models", at, "adapter"), str(error), "add coefficients with adapter_parameters")
         return None

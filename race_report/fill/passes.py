@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report.fill.draft import weakest
@@ -40,6 +39,20 @@ class Entry(NamedTuple):
 
     fields: dict[str, Any]
     said: list[Said]
+
+
+def only_of_role(report: Report, role: str) -> str | None:
+    """Give the id of the one model of a role, or None where there is none.
+
+    Raises:
+        NotDerived: there are several, or several runs that it may have served.
+
+    """
+    found = [model.id for model in report.models if model.role == role]
+    if len(found) > 1 or (found and len(report.runs) > 1):
+        several = "models are" if len(found) > 1 else "runs may have used the"
+        raise NotDerived(f"several {several} {role}", "add the entries in which it ran")
+    return found[0] if found else None
 
 
 def bearer_of(draft: Draft, report: Report, name: str | None) -> Bearer:
@@ -90,9 +103,3 @@ def said_of_pairs(basis: str, reason: str, bearer: Bearer) -> list[Said]:
     """Say the same of pairs and, where layers have a window, of bounded pairs."""
     keys = ("attention_pairs", "bounded_attention_pairs") if bearer.window is not None else ("attention_pairs",)
     return [Said(key, basis, reason) for key in keys]
-
-
-def free_id(ledger: list[dict[str, Any]], phase: str) -> str:
-    """Give an id for an entry that no other of its ledger has: its phase, with a number where that is taken."""
-    taken = {entry.get("id") for entry in ledger}
-    return next(name for number in count(1) if (name := phase if number == 1 else f"{phase}-{number}") not in taken)

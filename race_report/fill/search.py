@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from race_report.bounds_from_means import generation_from_means
 from race_report.fill.lengths import Lengths, NotDerived, lengths_of
-from race_report.fill.passes import FROM_MEANS, Entry, Said, bearer_of, entry_of, said_of_pairs
+from race_report.fill.passes import FROM_MEANS, Entry, Said, bearer_of, entry_of, only_of_role, said_of_pairs
 
 if TYPE_CHECKING:
     from race_report.document import Report, Run
@@ -26,10 +26,7 @@ def search_entries(draft: Draft, report: Report, at: int, run: Run) -> list[Entr
 
     """
     lengths = lengths_of(draft, at, run)
-    samplers = [model.id for model in report.models if model.role == "rollout_policy"]
-    if len(samplers) > 1:
-        raise NotDerived("several models are rollout policies", "add the entries of search")
-    bearer = bearer_of(draft, report, samplers[0] if samplers else run.policy)
+    bearer = bearer_of(draft, report, only_of_role(report, "rollout_policy") or run.policy)
     rollouts = run.rollouts
     assert rollouts is not None
     if rollouts.read_tokens or (run.algorithm is not None and (run.algorithm.max_turns or 1) > 1):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from race_report.bounds_from_means import reward_from_means
 from race_report.fill.lengths import NotDerived
 from race_report.fill.models import Unshaped
-from race_report.fill.passes import FROM_MEANS, Said, bearer_of, free_id, said_of_pairs
+from race_report.fill.passes import FROM_MEANS, Said, bearer_of, said_of_pairs
 
 if TYPE_CHECKING:
     from race_report.document import LedgerEntry, Model, Report
@@ -62,8 +62,8 @@ def _add(draft: Draft, path: Path, key: str, value: float) -> bool:
 
 def _qualify(draft: Draft, path: Path, said: Said) -> None:
     """Qualify a count of an entry, which gets an id where it has none, so that pointers survive an insertion."""
-    ledger = draft.value["runs"][path[1]]["ledger"]
-    fields = ledger[path[3]]
+    run = int(path[1])
+    fields = draft.value["runs"][run]["ledger"][path[3]]
     if "id" not in fields:
-        draft.add((*path, "id"), free_id(ledger, fields["phase"]), "a name for pointers")
+        draft.add((*path, "id"), draft.free_id(run, fields["phase"]), "a name for pointers")
     draft.qualify((*path, said.key), said.basis, said.reason)

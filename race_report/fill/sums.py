@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from race_report.accounting import COMPONENTS, account
 from race_report.fill.draft import weakest
+from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from race_report.accounting import Account
-    from race_report.document import HardwarePool, LedgerEntry, Report, Run
+    from race_report.document import HardwarePool, Report, Run
     from race_report.fill.draft import Draft, Path
 
 _COUNTED: Final = ("tokens", "sequences", "attention_pairs", "bounded_attention_pairs", "logit_rows", "adapter_tokens")
@@ -20,8 +21,8 @@ _COUNTED: Final = ("tokens", "sequences", "attention_pairs", "bounded_attention_
 _NO_MODEL: Final = frozenset({"rule", "environment", "human"})
 """Kinds of feedback that no neural network gives."""
 
-_SIDES: Final = frozenset({"value", "teacher", "draft", "encoder"})
-"""Roles of models that run beside the policy, as nothing but the ledger tells."""
+_DERIVED_ROLES: Final = frozenset({"policy", "rollout_policy", "reference"})
+"""Roles of models whose passes follow from rollouts; of others nothing but the ledger tells."""
 
 
 def fill_flops(draft: Draft) -> None:
@@ -57,6 +58,7 @@ def fill_totals(draft: Draft) -> None:
     report = draft.report()
     books = account(report)
     aside = _left_aside(draft, report)
+    said = Pointed(report, [(entry.pointer, str(entry.basis)) for entry in report.qualifications])
     for at, run in enumerate(report.runs):
         if run.role == "preparation" or draft.is_excluded("runs", at, "ledger"):
             continue
@@ -64,12 +66,13 @@ def fill_totals(draft: Draft) -> None:
         for gap in gaps:
             draft.miss(*gap)
         if not gaps and not any(_is_open(draft, books, at, run, component) for component in COMPONENTS):
-            _fill_total(draft, report, at, run, books)
+            _fill_total(draft, report, at, run, said)
 
 
 def _left_aside(draft: Draft, report: Report) -> list[tuple[Path, str, str]]:
     """Give what is open because models are in no entry of any run."""
-    used = {entry.model for run in report.runs for entry in run.ledger}
+    named = {entry.model for run in report.runs for entry in run.ledger}
+    named |= {item.model for run in report.runs for item in run.feedback}
     return [
         (
             ("models", at),
@@ -77,7 +80,7 @@ def _left_aside(draft: Draft, report: Report) -> list[tuple[Path, str, str]]:
             "add entries of it, with sequences and tokens",
         )
         for at, model in enumerate(report.models)
-        if model.role in _SIDES and model.id not in used and model.id not in draft.closed
+        if model.role not in _DERIVED_ROLES and model.id not in named and model.id not in draft.closed
     ]
 
 
@@ -112,8 +115,9 @@ def _is_by_rules(run: Run) -> bool:
     return bool(run.feedback) and all(item.kind in _NO_MODEL and item.model is None for item in run.feedback)
 
 
-def _fill_total(draft: Draft, report: Report, at: int, run: Run, books: Account) -> None:
+def _fill_total(draft: Draft, report: Report, at: int, run: Run, said: Pointed[str]) -> None:
     figures: dict[str, Any] = {}
+    books = account(report)
     for component in COMPONENTS:
         key = f"{component}_flops"
         value = books.sums[at][component].value
@@ -123,7 +127,7 @@ def _fill_total(draft: Draft, report: Report, at: int, run: Run, books: Account)
         figures[key] = value if stated is None else stated
     known = {key: value for key, value in figures.items() if value is not None}
     total = {**known, "total_flops": sum(known.values())}
-    basis = _basis(draft, report, at, run)
+    basis = _basis(at, run, said)
     if basis is not None:
         total["basis"] = basis
     why = "sums of the ledger"
@@ -138,29 +142,23 @@ def _fill_total(draft: Draft, report: Report, at: int, run: Run, books: Account)
         draft.qualify((*path, "feedback_flops"), "derived", "feedback is by rules alone, and no model runs for it")
 
 
-def _basis(draft: Draft, report: Report, at: int, run: Run) -> str | None:
+def _basis(at: int, run: Run, said: Pointed[str]) -> str | None:
     """Give the weakest basis of the entries of the total; None where one says nothing of it."""
-    bases = []
+    bases: list[str] = []
     for index, entry in enumerate(run.ledger):
         if entry.component not in COMPONENTS or (entry.model is None and entry.flops is None):
             continue
-        own = _basis_of(draft, report, ("runs", at, "ledger", index), entry)
-        if own is None:
+        if entry.flops is None:
+            bases.append("lower_bound")  # of a closed model
+        elif entry.basis is None:
             return None
-        bases.append(own)
+        else:
+            counts = [f"/runs/{at}/ledger/{index}/{key}" for key in _COUNTED]
+            own = weakest([entry.basis, *(basis for pointer in counts for basis in said.at(pointer))])
+            bases.append(own or entry.basis)
     if run.coverage is not None and run.coverage.complete is False:
         bases.append("lower_bound")
     return weakest(bases)
-
-
-def _basis_of(draft: Draft, report: Report, path: Path, entry: LedgerEntry) -> str | None:
-    """Give the basis of an entry, no stronger than what is said of its counts; a closed model's is a lower bound."""
-    if entry.basis is None:
-        return "lower_bound" if entry.flops is None else None
-    prefix = draft.pointer(*path)
-    pointers = {f"{prefix}/{key}" for key in _COUNTED}
-    said = [qualification.basis for qualification in report.qualifications if qualification.pointer in pointers]
-    return weakest([entry.basis, *said, *(["lower_bound"] if entry.flops is None else [])])
 
 
 def fill_gpu_hours(draft: Draft) -> None:
