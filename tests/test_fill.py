@@ -106,7 +106,7 @@ def test_every_assumption_of_the_minimal_report_is_told(minimal: dict[str, Any])
     assert "mean lengths" in told[f"{here}/update/attention_pairs"]
     assert "completion tokens" in told[f"{here}/update/logit_rows"]
     assert "reference" in told["/runs/main/totals/learning_flops"]
-    assert "rules" in told["/runs/main/totals/feedback_flops"]
+    assert "of kind rule" in told["/runs/main/totals/feedback_flops"]
     assert fill(minimal).value["qualifications"] == list(fill(minimal).assumptions)
 
 
@@ -482,3 +482,86 @@ def test_ids_of_entries_are_free_ones() -> None:
     }
     filling = fill(report(run={"ledger": [entry]}))
     assert [each["id"] for each in filling.value["runs"][0]["ledger"]] == ["update", "prefill", "decode", "update-2"]
+
+
+def counted(**fields: Any) -> dict[str, Any]:
+    """Make an entry of an update on 4 rollouts of 1000 tokens, all of whose counts stand."""
+    return {
+        "component": "learning",
+        "phase": "update",
+        "model": "policy",
+        "operation": "update",
+        "sequences": 4,
+        "tokens": 4000,
+        "attention_pairs": 2002000,
+        "logit_rows": 2000,
+        **fields,
+    }
+
+
+def test_coefficients_that_would_prove_a_stated_figure_wrong_are_left_out_and_told() -> None:
+    filling = fill(report(run={"ledger": [counted(flops=1e20)], "totals": {"learning_flops": 1e20}}))
+    assert "coefficients" not in filling.value["models"][0]
+    assert "RACE301" in gaps(filling)
+    assert "/models/policy: what follows contradicts what stands" in gaps(filling)
+
+
+def test_a_figure_by_another_method_is_left_to_the_author() -> None:
+    filling = fill(report(run={"ledger": [counted(method="profiler", basis="measured")]}))
+    assert "flops" not in filling.value["runs"][0]["ledger"][0]
+    assert "the method is profiler" in gaps(filling)
+
+
+def test_a_sum_of_entries_without_basis_has_none() -> None:
+    filling = fill(report(run={"ledger": [counted()]}))
+    assert "nothing says how the counts were come by" in gaps(filling)
+    assert filling.value["runs"][0]["totals"]["total_flops"] > 0
+    assert "basis" not in filling.value["runs"][0]["totals"]
+
+
+def test_prefixes_read_again_under_new_weights_are_told() -> None:
+    told = reasons(fill(report(rollouts={"max_policy_versions": 3})))
+    assert "read again under new weights" in told["/runs/main/totals/search_flops"]
+
+
+def test_updates_need_to_know_what_was_trained_on() -> None:
+    value = report()
+    del value["runs"][0]["rollouts"]["trained"]
+    filling = fill(value)
+    assert "add rollouts: trained" in gaps(filling)
+    assert set(entries(filling)) == {"prefill", "decode"}
+
+
+def test_windows_that_are_not_known_are_not_guessed() -> None:
+    costs = {"body_parameters": 10**9, "head_parameters": 10**8, "attention_width": 10**4}
+    stated = {"name": "ours", "coefficients": costs | {"bounded_attention_width": 10**4}}
+    assert "no model of the catalogue" in gaps(fill(report(policy=stated)))
+    other = {"name": "google/gemma-2-2b", "coefficients": costs | {"bounded_attention_width": 10**4}}
+    assert "do not have one window that is known" in gaps(fill(report(policy=other)))
+
+
+def test_an_architecture_that_is_not_known_is_told() -> None:
+    filling = fill(report(policy={"architecture": {"model_type": "mamba"}}))
+    assert "architecture: " in gaps(filling)
+    assert "add architecture_file" in gaps(filling)
+
+
+def test_pairs_do_not_follow_without_sequences() -> None:
+    entry = counted()
+    del entry["sequences"], entry["attention_pairs"]
+    filling = fill(report(run={"ledger": [entry]}))
+    assert "the entry lacks attention_pairs" in gaps(filling)
+
+
+def test_a_parameter_that_no_integer_expresses_is_told(tmp_path: Path, example: dict[str, Any]) -> None:
+    config = example["models"][0]["architecture"] | {"num_hidden_layers": "many"}
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    filling = fill(report(policy={"architecture_file": "config.json"}), str(tmp_path))
+    assert "config.json: " in gaps(filling)
+    assert "num_hidden_layers" in gaps(filling)
+
+
+def test_counts_beyond_any_report_are_not_written() -> None:
+    filling = fill(report(rollouts={"completion_tokens": 2**52}, algorithm={"updates_per_batch": 2**40}))
+    assert "ledger" not in filling.value["runs"][0]
+    assert "RACE" in gaps(filling)

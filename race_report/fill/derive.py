@@ -11,6 +11,7 @@ from race_report.fill.standing import fill_standing_entries
 from race_report.fill.sums import fill_flops, fill_gpu_hours, fill_totals
 from race_report.finding import Severity
 from race_report.rules import BY_NAME
+from race_report.schema_engines import is_valid
 from race_report.standard import view
 from race_report.structure import structure_faults
 from race_report.validation import check_rules
@@ -37,7 +38,7 @@ def fill(value: Any, folder: str = ".") -> Filling:
     Where additions bring an error that was not there, because they contradict what stands, the part of the report that
     they are in is left alone and the error is told. Raises ValueError for a report without valid structure.
     """
-    if structure_faults(value, _no_places):
+    if not is_valid(value):
         raise ValueError("a report is filled when its structure is valid: validate it first")
     before = _errors(value).keys()
     excluded: dict[str, Fault] = {}

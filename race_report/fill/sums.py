@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from race_report.accounting import COMPONENTS, account
 from race_report.fill.draft import weakest
+from race_report.numbers import listed
 from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def _fill_total(draft: Draft, report: Report, at: int, run: Run, said: Pointed[s
             draft.add((*path, key), value, why)
     has_zero = draft.value["runs"][at].get("totals", {}).get("feedback_flops") == 0
     if has_zero and _is_by_rules(run) and (run.totals is None or run.totals.feedback_flops is None):
-        draft.qualify((*path, "feedback_flops"), "derived", "feedback is by rules alone, and no model runs for it")
+        kinds = listed(sorted({f"{item.kind}" for item in run.feedback}))
+        draft.qualify((*path, "feedback_flops"), "derived", f"feedback is of kind {kinds}, and no model runs for it")
 
 
 def _basis(at: int, run: Run, said: Pointed[str]) -> str | None:
