@@ -307,6 +307,9 @@ def test_a_judge_with_tokens_is_counted_and_the_total_follows() -> None:
     assert (reward["id"], reward["attention_pairs"], reward["logit_rows"]) == ("reward", 4 * 800 * 801 // 2, 3200)
     assert reward["flops"] * 102400 == 1084378746716160000 * 4  # as in the worked example
     assert reward["basis"] == "lower_bound"
+    assert [addition.pointer for addition in filling.additions if "/ledger/reward/" in addition.pointer] == [
+        f"/runs/main/ledger/reward/{key}" for key in ("logit_rows", "id", "attention_pairs", "basis", "flops", "method")
+    ]
     assert filling.value["runs"][0]["totals"]["feedback_flops"] == reward["flops"]
     assert reasons(filling)["/runs/main/ledger/reward/logit_rows"]
 

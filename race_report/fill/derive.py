@@ -60,7 +60,7 @@ def fill(value: Any, folder: str = ".") -> Filling:
         draft.miss(path, why, fault.hint or "correct what is wrong, and fill again")
     return Filling(
         value=draft.value,
-        additions=tuple(draft.additions),
+        additions=draft.additions(),
         assumptions=tuple(draft.assumptions),
         gaps=tuple(dict.fromkeys(draft.gaps)),
     )
@@ -97,5 +97,5 @@ def _to_blame(pointer: str, groups: set[str], draft: Draft) -> set[str]:
             if group in groups:
                 return {group}
     models = {group for group in groups if group.startswith("/models/")}
-    assert groups, (pointer, draft.additions)
+    assert groups, (pointer, draft.additions())
     return models or groups

@@ -74,7 +74,7 @@ class Draft:
         """Take a structurally valid report, the folder that it lies in, and the plain pointers that are left alone."""
         self.value = copy.deepcopy(value)
         self.folder = folder
-        self.additions: list[Addition] = []
+        self._added: list[tuple[Path, Any, str]] = []
         self.assumptions: list[dict[str, Any]] = []
         self.gaps: list[Gap] = []
         self._excluded = excluded
@@ -147,8 +147,12 @@ class Draft:
             container[path[-1]] = value
         if not any(path[:length] in self._paths for length in range(len(path) + 1)):
             self._paths.add(path)
-            self.additions.append(Addition(self.pointer(*path), value, why))
+            self._added.append((path, value, why))
         return True
+
+    def additions(self) -> tuple[Addition, ...]:
+        """Give what was added, each by the pointer that leads to it now: entries may have got ids since."""
+        return tuple(Addition(self.pointer(*path), value, why) for path, value, why in self._added)
 
     def qualify(self, path: Path, basis: str, reason: str, **others: Any) -> None:
         """Say of a figure that was added where it comes from, and what was assumed."""
