@@ -34,8 +34,8 @@ class GenerationFromMeans(NamedTuple):
 
 def generation_from_means(
     rollouts: int,
-    mean_prompt: float,
-    mean_completion: float,
+    mean_prompt: float | Fraction,
+    mean_completion: float | Fraction,
     *,
     group_size: int = 1,
     one_prompt_length: bool = False,
@@ -67,8 +67,8 @@ def generation_from_means(
 
 def scoring_from_means(
     sequences: int,
-    mean_prompt: float,
-    mean_completion: float,
+    mean_prompt: float | Fraction,
+    mean_completion: float | Fraction,
     *,
     logit_rows: LogitRows = "completion",
     window: int | None = None,
@@ -82,7 +82,7 @@ def scoring_from_means(
 
 
 def reward_from_means(
-    sequences: int, mean_length: float, *, window: int | None = None, adapter: bool = False
+    sequences: int, mean_length: float | Fraction, *, window: int | None = None, adapter: bool = False
 ) -> CountsFromMeans:
     """Give the counts of `count_reward`, a row for every token; pairs are a lower bound."""
     tokens = _total(sequences, mean_length)
@@ -94,11 +94,11 @@ class _Pairs(NamedTuple):
     windowed: int
 
 
-def _total(sequences: int, mean: float) -> int:
+def _total(sequences: int, mean: float | Fraction) -> int:
     """Give the whole number of tokens whose mean is nearest to what the mean's digits say."""
     if sequences < 1 or mean < 0:
         raise ValueError("a mean is of at least one sequence, and 0 or more")
-    return round(sequences * Fraction(repr(mean)))
+    return round(sequences * (mean if isinstance(mean, Fraction) else Fraction(repr(mean))))
 
 
 def _even(sequences: int, tokens: int, window: int | None) -> _Pairs:

@@ -53,7 +53,7 @@ def _derive(model: Model) -> Derived:
     from race_report.architecture import Underivable, adapter_of, transformer_of, with_adapter
 
     words = _words(model.adapter) if model.adapter is not None else None
-    if words is not None and (refusal := _refusal(words)):
+    if words is not None and (refusal := refusal_of(words)):
         return Derived(why_not=refusal)
     try:
         table = transformer_of(_words(model.architecture), role=model.role)
@@ -75,7 +75,7 @@ def _words(value: Any) -> dict[str, Any]:
     return {key: inner for key, inner in said.items() if inner is not None and inner != ()}
 
 
-def _refusal(adapter: dict[str, Any]) -> str:
+def refusal_of(adapter: dict[str, Any]) -> str:
     """Refuse what a report's adapter should not be asked: a stranger's regular expression may run for ever."""
     state = "state `adapter_parameters` in the model's `coefficients`"
     if adapter["method"] not in _LOW_RANK:

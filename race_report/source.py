@@ -39,11 +39,12 @@ class Loaded:
 
     def __init__(self, text: str, parse: Callable[[str], Parsed], notes: list[Fault]) -> None:
         """Read a text. Raises Unparsable where it has no value."""
-        self._text = text
+        self.text = text
+        self.is_json = parse is _parse_json
         self._parse = parse
         self._parsed: Parsed | None = None
         try:
-            if parse is not _parse_json:
+            if not self.is_json:
                 raise _Doubtful
             self.value: Any = _quick_json(text)
         except (ValueError, RecursionError):
@@ -55,8 +56,12 @@ class Loaded:
     def places(self) -> Places:
         """Where the values stand; found by parsing once more where that was not needed before."""
         if self._parsed is None:
-            self._parsed = self._parse(self._text)
+            self._parsed = self._parse(self.text)
         return self._parsed.places
+
+    def read_again(self, text: str) -> Parsed:
+        """Read another text as this one was read. Raises Unparsable where it has no value."""
+        return self._parse(text)
 
 
 def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes:

@@ -47,8 +47,14 @@ def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
     assert "race_report.json_text" not in modules
 
 
+def test_validating_does_not_load_what_fills(documents: Path) -> None:
+    for name in ("worked-example.json", "worked-example.yaml"):
+        modules = modules_after("from race_report.__main__ import main; main()", "validate", name, cwd=documents)
+        assert not any(module.startswith(("race_report.fill", "race_report.edit")) for module in modules)
+
+
 @pytest.mark.parametrize("module", ["race_report.accelerators", "race_report.architecture"])
-def test_tables_of_devices_and_architectures_are_read_for_reports_that_name_one(
+def test_devices_and_architectures_are_looked_up_where_a_report_names_one(
     tmp_path: Path, documents: Path, module: str
 ) -> None:
     report = '{"race_version": "1.0", "models": [{"id": "a", "role": "policy"}], "runs": [{"id": "main"}]}'
