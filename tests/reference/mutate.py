@@ -233,6 +233,8 @@ class Judge:
     """Runs what a mutant should fail."""
 
     def __init__(self) -> None:
+        for library in ("pytest", "hypothesis.strategies", "jsonschema"):  # once, and not in every child
+            importlib.import_module(library)
         self.proof: Any = importlib.import_module("test_flop_counter")
         self.counted = [self._count(cell) for cell in self.proof.CELLS]
 
