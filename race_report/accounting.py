@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from race_report.flops import ROUNDED, Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
+from race_report.flops import ROUNDED, Factors, default_factors, entry_flops
 from race_report.once import once_a_report
 
 if TYPE_CHECKING:
     from race_report.document import Coefficients, LedgerEntry, Model, Report, Run
+    from race_report.flops import ModelCoefficients
 
 COMPONENTS: Final = ("search", "learning", "feedback")
 """The components that make the total."""
@@ -35,8 +36,7 @@ MODEL_PHASES: Final = frozenset(
 """Phases that no program without a neural network can do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(NamedTuple):
     """A number, and in which direction it is only a bound; None where nothing is known."""
 
     value: float | None = None
@@ -84,11 +84,6 @@ class RunTotals:
         return self.share("learning")
 
 
-def models_by_id(report: Report) -> dict[str, Model]:
-    """Give the models by the name that entries use."""
-    return {model.id: model for model in report.models}
-
-
 class Lack(NamedTuple):
     """Something that is missing: the key where it would stand, and what it is in words."""
 
@@ -96,28 +91,57 @@ class Lack(NamedTuple):
     what: str
 
 
-def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> list[Lack]:
+class Priced(NamedTuple):
+    """A model with its coefficients, as stated or as they follow from its architecture."""
+
+    model: Model
+    coefficients: Coefficients | ModelCoefficients | None
+    why_not: str = ""
+    """Why they do not follow from an architecture that is there."""
+
+
+def _priced(report: Report) -> dict[str, Priced]:
+    """Give the models by the name that entries use."""
+    unpriced = [model.id for model in report.models if model.coefficients is None and model.architecture is not None]
+    if not unpriced:
+        return {model.id: Priced(model, model.coefficients) for model in report.models}
+    from race_report.derivation import derived
+
+    found = derived(report)
+    return {
+        model.id: Priced(model, model.coefficients)
+        if model.id not in unpriced
+        else Priced(model, found[model.id].coefficients, found[model.id].why_not)
+        for model in report.models
+    }
+
+
+def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list[Lack]:
     """Give what an entry lacks to be recomputed; nothing where its FLOPs follow from its counts."""
-    if entry.model is None:
-        return [Lack("model", "a model and its counts")]
-    model = models.get(entry.model)
-    if model is None:
-        return [Lack("model", f'the model "{entry.model}", which `models` does not have')]
-    missing = [_coefficients_of(model)] if model.coefficients is None else []
+    if priced is None:
+        what = f'the model "{entry.model}", which `models` does not have' if entry.model else "a model and its counts"
+        return [Lack("model", what)]
+    model, coefficients, why_not = priced
+    missing = []
+    if coefficients is None:
+        because = f": {why_not}" if why_not else ""
+        if model.architecture is None and model.architecture_file is not None:
+            because = f": race fill reads them from {model.architecture_file}"
+        missing.append(Lack("coefficients", f'coefficients of the model "{model.id}"{because}'))
     if entry.tokens is None:
         missing.append(Lack("tokens", "tokens"))
-    if model.coefficients is not None:
-        missing += _missing_terms(entry, model, model.coefficients)
-    elif model.architecture is not None:  # a transformer has a head and attention, whatever their size
+    if coefficients is not None:
+        missing += _missing_terms(entry, model, coefficients)
+    elif model.architecture_file is not None:  # a transformer has a head and attention, whatever their size
         missing += [Lack(count, count) for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
-    if _factors(entry, model) is None:
+    if factors_of(entry, model) is None:
         trained = model.trained or "not stated"
         what = f'multipliers, because the model "{model.id}" is updated and `trained` is {trained}'
         missing.append(Lack("multipliers", what))
     return missing
 
 
-def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> list[Lack]:
+def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients | ModelCoefficients) -> list[Lack]:
     """Give the counts that coefficients ask for, and the coefficients that counts ask for."""
     missing = []
     for coefficient, count in _TERMS:
@@ -133,20 +157,6 @@ def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients)
     return missing
 
 
-def _coefficients_of(model: Model) -> Lack:
-    return Lack("coefficients", f'coefficients of the model "{model.id}"')
-
-
-def is_left_to_accounting(entry: LedgerEntry, models: dict[str, Model]) -> bool:
-    """Tell whether coefficients are all that is missing, and an architecture stands from which they will follow."""
-    model = models.get(entry.model or "")
-    return (
-        model is not None
-        and (model.architecture is not None or model.architecture_file is not None)
-        and missing_for_recomputation(entry, models) == [_coefficients_of(model)]
-    )
-
-
 class Recomputation(NamedTuple):
     """What follows from an entry's counts: its FLOPs, or what is missing."""
 
@@ -154,50 +164,19 @@ class Recomputation(NamedTuple):
     missing: list[Lack]
 
 
-@once_a_report
-def recomputations(report: Report) -> list[list[Recomputation]]:
-    """Recompute every entry of every run, once for all who ask."""
-    models = models_by_id(report)
-    return [[_recomputation(entry, models) for entry in run.ledger] for run in report.runs]
-
-
-def _recomputation(entry: LedgerEntry, models: dict[str, Model]) -> Recomputation:
-    missing = missing_for_recomputation(entry, models)
-    return Recomputation(None if missing else _product(entry, models), missing)
-
-
-def recompute(entry: LedgerEntry, models: dict[str, Model]) -> int | None:
-    """Give the FLOPs that follow from an entry's counts, or None where something is missing."""
-    return _recomputation(entry, models).flops
-
-
-def _product(entry: LedgerEntry, models: dict[str, Model]) -> int:
-    """Multiply the counts of an entry that lacks nothing by its model's coefficients."""
-    model = models[entry.model or ""]
-    factors = _factors(entry, model)
-    assert model.coefficients is not None
+def recompute(entry: LedgerEntry, priced: Priced | None) -> Recomputation:
+    """Give the FLOPs that follow from an entry's counts, or what is missing."""
+    missing = missing_for_recomputation(entry, priced)
+    if missing:
+        return Recomputation(None, missing)
+    assert priced is not None
+    assert priced.coefficients is not None
+    factors = factors_of(entry, priced.model)
     assert factors is not None
-    costs = model.coefficients
-    return entry_flops(
-        ModelCoefficients(
-            body_parameters=costs.body_parameters,
-            head_parameters=costs.head_parameters,
-            attention_width=costs.attention_width,
-            bounded_attention_width=costs.bounded_attention_width or 0,
-            adapter_parameters=costs.adapter_parameters or 0,
-        ),
-        PassCounts(
-            tokens=entry.tokens or 0,
-            logit_rows=entry.logit_rows or 0,
-            attention_pairs=entry.attention_pairs or 0,
-            bounded_attention_pairs=entry.bounded_attention_pairs or 0,
-            adapter_tokens=entry.adapter_tokens or 0,
-        ),
-        factors,
-    )
+    return Recomputation(entry_flops(priced.coefficients, entry, factors), missing)
 
 
-def _factors(entry: LedgerEntry, model: Model) -> Factors | None:
+def factors_of(entry: LedgerEntry, model: Model) -> Factors | None:
     """Give the multipliers that an entry states, or those of its operation."""
     stated = entry.multipliers
     if stated is not None:
@@ -205,17 +184,47 @@ def _factors(entry: LedgerEntry, model: Model) -> Factors | None:
     return default_factors(entry.operation or "forward", model.trained)
 
 
-def entry_figure(entry: LedgerEntry, models: dict[str, Model], *, recomputed: bool = False) -> Figure:
-    """Give an entry's FLOPs: as stated, else as its counts say, else 0 where no model ran, else unknown.
+class Account(NamedTuple):
+    """What follows from the ledgers of a report, by run and entry."""
 
-    With `recomputed`, what the counts say goes before what is stated, where the entry's method is counts.
-    """
-    if entry.flops is not None:
-        by_counts = recompute(entry, models) if recomputed and entry.method in (None, "counts") else None
-        return _figure(entry.flops if by_counts is None else by_counts, entry.basis)
-    if entry.model is not None:
-        return _figure(recompute(entry, models), entry.basis)
-    return _figure(0 if _ran_no_model(entry) else None, entry.basis)
+    models: dict[str, Priced]
+    """The models by the name that entries use."""
+    recomputed: list[list[Recomputation]]
+    """What the counts of each entry give."""
+    figures: list[list[Figure]]
+    """The FLOPs of each entry: as stated, else as its counts say, else 0 where no model ran, else unknown."""
+    sums: list[dict[str, Figure]]
+    """The sum of each component's entries; where there is none, nothing is known."""
+
+
+@once_a_report
+def account(report: Report) -> Account:
+    """Work out what follows from the ledgers of a report, once for all who ask."""
+    models = _priced(report)
+    recomputed = [[recompute(entry, models.get(entry.model or "")) for entry in run.ledger] for run in report.runs]
+    figures = [list(map(_entry_figure, run.ledger, found)) for run, found in zip(report.runs, recomputed, strict=True)]
+    sums = [
+        {name: component_sum(run, name, known) for name in COMPONENTS}
+        for run, known in zip(report.runs, figures, strict=True)
+    ]
+    return Account(models, recomputed, figures, sums)
+
+
+def recomputed_sum(report: Report, at: int, component: str) -> Figure:
+    """Sum a component's entries of a run with what counts say before what is stated, where the method is counts."""
+    run, books = report.runs[at], account(report)
+    figures = [
+        _figure(found.flops, entry.basis) if found.flops is not None and entry.method in (None, "counts") else figure
+        for entry, found, figure in zip(run.ledger, books.recomputed[at], books.figures[at], strict=True)
+    ]
+    return component_sum(run, component, figures)
+
+
+def _entry_figure(entry: LedgerEntry, recomputation: Recomputation) -> Figure:
+    value = entry.flops
+    if value is None:
+        value = recomputation.flops if entry.model is not None or not _ran_no_model(entry) else 0
+    return _figure(value, entry.basis)
 
 
 def _ran_no_model(entry: LedgerEntry) -> bool:
@@ -231,7 +240,7 @@ def _ran_no_model(entry: LedgerEntry) -> bool:
 def _figure(value: float | None, basis: str | None) -> Figure:
     if value is None:
         return Figure()
-    return Figure(value=value, at_least=basis == "lower_bound", at_most=basis == "upper_bound")
+    return Figure(value, basis == "lower_bound", basis == "upper_bound")
 
 
 def _sum(figures: list[Figure]) -> Figure:
@@ -247,29 +256,22 @@ def _sum(figures: list[Figure]) -> Figure:
             at_most = at_most or figure.at_most
     if unknown and not total:
         return Figure()
-    return Figure(value=total, at_least=at_least or unknown, at_most=at_most)
+    return Figure(total, at_least or unknown, at_most)
 
 
-def ledger_figure(run: Run, component: str, models: dict[str, Model], *, recomputed: bool = False) -> Figure:
-    """Sum the entries of a component; where there is none, nothing is known."""
-    entries = [entry for entry in run.ledger if entry.component == component]
-    if component != "feedback" and all(entry.model is None and entry.flops is None for entry in entries):
+def component_sum(run: Run, component: str, figures: list[Figure]) -> Figure:
+    """Sum the figures of a run's entries that are of a component; where there is none, nothing is known."""
+    ledger = run.ledger
+    indices = [at for at, entry in enumerate(ledger) if entry.component == component]
+    if component != "feedback" and all(ledger[at].model is None and ledger[at].flops is None for at in indices):
         return Figure()  # a tool or a CPU fit beside rollouts and updates that nobody entered
-    figures = [entry_figure(entry, models, recomputed=recomputed) for entry in entries]
-    return _sum(figures) if figures else Figure()
-
-
-@once_a_report
-def ledger_figures(report: Report) -> list[dict[str, Figure]]:
-    """Sum the entries of each component, run by run, as the entries state."""
-    models = models_by_id(report)
-    return [{name: ledger_figure(run, name, models) for name in COMPONENTS} for run in report.runs]
+    return _sum([figures[at] for at in indices]) if indices else Figure()
 
 
 @once_a_report
 def totals(report: Report) -> list[RunTotals]:
     """Give the totals of every run of a report, in its order: as its ledger says, else as it states."""
-    return [_run_totals(run, parts) for run, parts in zip(report.runs, ledger_figures(report), strict=True)]
+    return [_run_totals(run, parts) for run, parts in zip(report.runs, account(report).sums, strict=True)]
 
 
 def _run_totals(run: Run, entered: dict[str, Figure]) -> RunTotals:

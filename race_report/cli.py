@@ -53,7 +53,12 @@ def race() -> None:
 @click.option("--require-level", type=click.IntRange(0, 3), help="Fail where a report does not reach this level.")
 @click.option("--werror", is_flag=True, help="Fail on warnings too.")
 @click.option("--hook", is_flag=True, help="As a pre-commit hook: skip files that are no reports; no file is fine.")
-@click.option("--select", multiple=True, metavar="CODE", help="Show only findings whose code begins so; repeatable.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="CODE",
+    help="Show only findings of these codes or names; repeatable.",
+)
 @click.option("--ignore", multiple=True, metavar="CODE=REASON", help="Leave a rule out, for a reason; repeatable.")
 @click.option("--engine", type=click.Choice(["jsonschema-rs", "jsonschema"]), help="What checks the schema.")
 @click.option("--max-bytes", type=click.IntRange(1, 2**40), help="Largest file that is read. (16 MiB unless given)")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from race_report.finding import Severity
 from race_report.rules import BY_CODE, BY_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from race_report.finding import Finding, Rule
     from race_report.validation import Result
 
 _TABLE = b"race"
+
+T = TypeVar("T")
 
 
 class ConfigError(ValueError):
@@ -64,7 +68,7 @@ def read_config(folder: str, select: tuple[str, ...] = (), ignore: tuple[str, ..
 
     Args:
         folder: where to look for pyproject.toml, and above.
-        select: beginnings of codes.
+        select: beginnings of codes, or names of rules.
         ignore: CODE=reason each.
 
     Raises:
@@ -77,22 +81,38 @@ def read_config(folder: str, select: tuple[str, ...] = (), ignore: tuple[str, ..
     unknown = sorted(table.keys() - known)
     if unknown:
         raise ConfigError(f'{where}: no setting "{unknown[0]}"; there are {", ".join(sorted(known))}')
-    selected = tuple(code.upper() for code in select or _texts(table.get("select", []), f"{where}, select"))
-    for code in selected:
-        if not any(rule_code.startswith(code) for rule_code in BY_CODE):
-            raise ConfigError(f'select: no code begins with "{code}"; race rules lists them')
-    reasons = {
-        _ignorable(name, f"{where}, ignore").code: _reason(name, reason)
-        for name, reason in _table(table.get("ignore", {}), f"{where}, ignore").items()
-    }
+    selected = tuple(map(_selection, select or _texts(table.get("select", []), f"{where}, select")))
+    reasons = _by_rule(table, "ignore", where, _reason)
+    given: dict[str, str] = {}
     for item in ignore:
         name, _, reason = item.partition("=")
-        reasons[_ignorable(name, "--ignore").code] = _reason(name, reason)
-    severities = {
-        _ignorable(name, f"{where}, severity").code: _severity(name, word)
-        for name, word in _table(table.get("severity", {}), f"{where}, severity").items()
-    }
-    return Config(select=selected, ignore=reasons, severity=severities)
+        _set(given, name, "--ignore", _reason(name, reason))
+    severities = _by_rule(table, "severity", where, _severity)
+    return Config(select=selected, ignore=reasons | given, severity=severities)
+
+
+def _selection(text: str) -> str:
+    """Give the beginning of the codes that are selected: as given, or the code of a rule by its name."""
+    rule = BY_NAME.get(text.lower())
+    begin = text.upper() if rule is None else rule.code
+    if not any(code.startswith(begin) for code in BY_CODE):
+        raise ConfigError(f'select: no code begins with "{text}", and no rule is named so; race rules lists them')
+    return begin
+
+
+def _by_rule(table: dict[str, Any], key: str, where: str, read: Callable[[str, Any], T]) -> dict[str, T]:
+    """Read a table of settings by rule, of which each may stand once, by its code or its name."""
+    settings: dict[str, T] = {}
+    for name, value in _table(table.get(key, {}), f"{where}, {key}").items():
+        _set(settings, name, f"{where}, {key}", read(name, value))
+    return settings
+
+
+def _set(settings: dict[str, T], name: str, where: str, value: T) -> None:
+    rule = _ignorable(name, where)
+    if rule.code in settings:
+        raise ConfigError(f"{where}: {rule.code} and {rule.name} are one rule, which is set twice")
+    settings[rule.code] = value
 
 
 def _project_table(folder: str) -> tuple[str, dict[str, Any]]:

@@ -6,10 +6,7 @@ as the exact fraction that it is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from fractions import Fraction
+from typing import Any, Final, NamedTuple, Protocol
 
 EXACT: Final = 1e-9
 """Relative difference up to which two FLOP figures agree."""
@@ -25,7 +22,8 @@ class ModelCoefficients(NamedTuple):
     head_parameters: int = 0
     attention_width: int = 0
     bounded_attention_width: int = 0
-    adapter_parameters: int = 0
+    adapter_parameters: int | None = 0
+    """None where adapters are trained and nothing is known of them."""
 
 
 class PassCounts(NamedTuple):
@@ -71,23 +69,56 @@ def default_factors(operation: str, trained: str | None) -> Factors | None:
     return UPDATE.get(trained or "")
 
 
-def entry_flops(coefficients: ModelCoefficients, counts: PassCounts, factors: Factors) -> int:
-    """Give the model FLOPs of an entry.
+class HasCoefficients(Protocol):
+    """What has the coefficients of a model: the tuple above, or the object of a report."""
+
+    @property
+    def body_parameters(self) -> int: ...  # noqa: D102 - the schema describes them
+    @property
+    def head_parameters(self) -> int: ...  # noqa: D102
+    @property
+    def attention_width(self) -> int: ...  # noqa: D102
+    @property
+    def bounded_attention_width(self) -> int | None: ...  # noqa: D102
+    @property
+    def adapter_parameters(self) -> int | None: ...  # noqa: D102
+
+
+class HasCounts(Protocol):
+    """What has the counts of a pass: the tuple above, or an entry of a report."""
+
+    @property
+    def tokens(self) -> int | None: ...  # noqa: D102
+    @property
+    def logit_rows(self) -> int | None: ...  # noqa: D102
+    @property
+    def attention_pairs(self) -> float | None: ...  # noqa: D102
+    @property
+    def bounded_attention_pairs(self) -> float | None: ...  # noqa: D102
+    @property
+    def adapter_tokens(self) -> int | None: ...  # noqa: D102
+
+
+def entry_flops(coefficients: HasCoefficients, counts: HasCounts, factors: Factors) -> int:
+    """Give the model FLOPs of an entry; a coefficient or count that is absent is 0.
 
     A multiply-add is two operations; a pair costs four a unit of width (score and weighted sum).
     """
-    pairs = coefficients.attention_width * _exact(counts.attention_pairs)
-    bounded_pairs = coefficients.bounded_attention_width * _exact(counts.bounded_attention_pairs)
+    pairs = coefficients.attention_width * (counts.attention_pairs or 0)
+    bounded_pairs = (coefficients.bounded_attention_width or 0) * (counts.bounded_attention_pairs or 0)
     total = (
-        _exact(factors.body) * 2 * coefficients.body_parameters * counts.tokens
-        + _exact(factors.head) * 2 * coefficients.head_parameters * counts.logit_rows
-        + _exact(factors.attention) * 4 * (pairs + bounded_pairs)
-        + _exact(factors.adapter) * 2 * coefficients.adapter_parameters * counts.adapter_tokens
+        factors.body * 2 * coefficients.body_parameters * (counts.tokens or 0)
+        + factors.head * 2 * coefficients.head_parameters * (counts.logit_rows or 0)
+        + factors.attention * 4 * (pairs + bounded_pairs)
+        + factors.adapter * 2 * (coefficients.adapter_parameters or 0) * (counts.adapter_tokens or 0)
     )
+    if isinstance(total, float):
+        exact = PassCounts(*(_exact(getattr(counts, name) or 0) for name in PassCounts._fields))
+        return entry_flops(coefficients, exact, Factors(*map(_exact, factors)))
     return round(total)
 
 
-def _exact(number: float) -> int | Fraction:
+def _exact(number: float) -> Any:
     """Give a JSON number as an integer, or as the fraction that its decimal digits say."""
     if isinstance(number, int):
         return number

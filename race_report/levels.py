@@ -10,12 +10,7 @@ from race_report.accounting import (
     Figure,
     Lack,
     RunTotals,
-    entry_figure,
-    is_left_to_accounting,
-    ledger_figures,
-    missing_for_recomputation,
-    models_by_id,
-    recomputations,
+    account,
     totals,
 )
 from race_report.flops import ROUNDED, relative_difference
@@ -23,8 +18,9 @@ from race_report.once import once_a_report
 from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
+    from race_report.accounting import Recomputation
     from race_report.document import LedgerEntry, Model, Report, Run
 
 NAMES: Final = ("Well-formed", "Declared", "Recomputable", "Replayable")
@@ -59,9 +55,16 @@ class Gap(NamedTuple):
     pointer: str
     """Plain pointer to where it would stand."""
     what: str
-    """What it is, with its place in words."""
-    is_of_report: bool = True
-    """Whether the report lacks it, and not this version of the tool."""
+    """What it is."""
+    place: str = ""
+    """The part of the report that lacks it, by ids."""
+    covered_by: tuple[str, ...] = ()
+    """Plain pointers to what, where it is named as missing, names this too."""
+
+    @property
+    def words(self) -> str:
+        """What it is, with its place."""
+        return f"{self.place}: {self.what}" if self.place else self.what
 
 
 class _Assessment(NamedTuple):
@@ -72,12 +75,18 @@ class _Assessment(NamedTuple):
     is_lower_bound: bool
 
 
-def reached_level(report: Report, *, has_errors: bool) -> Level:
-    """Decide the level of a structurally valid report; levels above 0 need a report without errors."""
+def reached_level(report: Report, errors: Collection[str] = ()) -> Level:
+    """Decide the level of a structurally valid report; levels above 0 need a report without errors.
+
+    Args:
+        report: a view of it, or the object of the classes.
+        errors: the codes of the errors that it has, those of rules that are ignored included.
+
+    """
     assessed = _assess(report)
-    number, gaps = assessed.number, [gap.what for gap in assessed.gaps]
-    if has_errors:
-        number, gaps = 0, ["its errors mended", *(gaps if number == 0 else ())]
+    number, gaps = assessed.number, [gap.words for gap in assessed.gaps]
+    if errors:
+        number, gaps = 0, [f"its errors mended: {', '.join(sorted(set(errors)))}", *(gaps if number == 0 else ())]
     is_lower_bound = number > 0 and assessed.is_lower_bound
     return Level(number=number, is_lower_bound=is_lower_bound, lacking=tuple(dict.fromkeys(gaps)))
 
@@ -87,11 +96,38 @@ def nameable_gaps(report: Report) -> tuple[Gap, ...]:
     assessed = _assess(report)
     if assessed.number >= _REPLAYABLE - 1:
         return ()
-    return tuple(gap for gap in assessed.gaps if gap.is_of_report)
+    return assessed.gaps
 
 
 @once_a_report
 def _assess(report: Report) -> _Assessment:
+    if _is_plainly_recomputable(report):
+        return _Assessment(2, tuple(_gaps_of_replayable(report)), is_lower_bound=False)
+    return _assess_in_full(report)
+
+
+def _is_plainly_recomputable(report: Report) -> bool:
+    """Tell at little cost that a report lacks nothing of levels 1 and 2, as most that are checked again and again."""
+    books = account(report)
+    for run, sums, figures, recomputed in zip(report.runs, books.sums, books.figures, books.recomputed, strict=True):
+        policy = books.models.get(run.policy or "")
+        if policy is None or policy.model.name is None or not _has_split(run):
+            return False
+        if not any(pool.accelerator and pool.count for pool in run.hardware):
+            return False
+        for component in COMPONENTS:
+            if not sums[component].is_exact or not (sums[component].value or _is_none(run, component)):
+                return False
+        for line in _lines(run, figures, recomputed):
+            is_counted = not line.recomputed.missing and line.entry.method == "counts" and line.entry.basis is not None
+            if not is_counted and not (line.is_no_compute and line.entry.flops is None):
+                return False
+        if {item.model for item in run.feedback}.difference((entry.model for entry in run.ledger), (None,)):
+            return False
+    return True
+
+
+def _assess_in_full(report: Report) -> _Assessment:
     known = _Known(report)
     number = 0
     gaps: tuple[Gap, ...] = ()
@@ -112,92 +148,115 @@ def _has_split(run: Run) -> bool:
     return run.role != "preparation"
 
 
-def _counted(run: Run) -> Iterator[tuple[int, LedgerEntry]]:
-    """Give the entries that a level is about, with their index: those of the total, or of preparation."""
-    components = COMPONENTS if _has_split(run) else ("preparation",)
-    return ((index, entry) for index, entry in enumerate(run.ledger) if entry.component in components)
+class _Line(NamedTuple):
+    """A ledger entry with what follows from it."""
+
+    position: int
+    entry: LedgerEntry
+    figure: Figure
+    recomputed: Recomputation
+
+    @property
+    def is_no_compute(self) -> bool:
+        """Whether no model ran for it."""
+        return self.entry.model is None and self.figure.value == 0
 
 
-def _placed(index: int, run: Run, lacks: Iterable[Lack]) -> Iterator[Gap]:
+def _of_run(at: int, run: Run, lacks: Iterable[Lack], *covered_by: str) -> Iterator[Gap]:
     """Give gaps of a run: pointers with its index, words with its id."""
+    above = tuple(f"/runs/{at}/{key}" for key in covered_by)
     for lack in lacks:
-        yield Gap(f"/runs/{index}/{lack.key}", f"/runs/{run.id}: {lack.what}")
+        yield Gap(f"/runs/{at}/{lack.key}", lack.what, f"/runs/{run.id}", above)
 
 
-def _of_entry(at: int, run: Run, index: int, lack: Lack) -> Gap:
-    words = f"/runs/{run.id}/ledger/{index} ({run.ledger[index].component}): {lack.what}"
-    return Gap(f"/runs/{at}/ledger/{index}/{lack.key}", words)
+def _of_line(at: int, run: Run, line: _Line, lack: Lack) -> Gap:
+    place = f"/runs/{run.id}/ledger/{line.position} ({line.entry.component})"
+    return Gap(f"/runs/{at}/ledger/{line.position}/{lack.key}", lack.what, place)
 
 
 def _gaps_of_declared(report: Report, known: _Known) -> Iterator[Gap]:
     """Level 1: policy, total, split, method and basis of each, hardware."""
     for at, run in enumerate(report.runs):
         if _has_split(run):
-            yield from _placed(at, run, _lacking_policy(run, known))
-            yield from _placed(at, run, _lacking_split(run, known))
-        elif not any(_counted(run)):
-            yield from _placed(at, run, [Lack("ledger", "ledger entries of component preparation")])
-        for index, entry in _counted(run):
+            yield from _of_run(at, run, _lacking_policy(run, known))
+            yield from _of_run(at, run, _lacking_split(at, run, known), "ledger")  # totals are sums of the ledger
+        elif not known.lines[at]:
+            yield from _of_run(at, run, [Lack("ledger", "ledger entries of component preparation")])
+        for line in known.lines[at]:
+            entry = line.entry
             if entry.flops is not None and entry.method is None:
-                yield _of_entry(at, run, index, Lack("method", "`method`"))
+                yield _of_line(at, run, line, Lack("method", "`method`"))
             if (entry.flops is not None or entry.tokens is not None) and entry.basis is None:
-                yield _of_entry(at, run, index, Lack("basis", "`basis`"))
-        if not any(pool.accelerator and pool.count for pool in run.hardware):
-            yield from _placed(at, run, [Lack("hardware", "`hardware` with accelerator and count")])
+                yield _of_line(at, run, line, Lack("basis", "`basis`"))
+        yield from _of_run(at, run, _lacking_hardware(run))
+
+
+def _lacking_hardware(run: Run) -> Iterator[Lack]:
+    if not run.hardware:
+        yield Lack("hardware", "`hardware` with accelerator and count")
+    elif not any(pool.accelerator and pool.count for pool in run.hardware):
+        for at, pool in enumerate(run.hardware):
+            for key in ("accelerator", "count"):
+                if getattr(pool, key) is None:
+                    yield Lack(f"hardware/{at}/{key}", f"`{key}` of a hardware pool")
 
 
 def _lacking_policy(run: Run, known: _Known) -> Iterator[Lack]:
-    policy = known.models.get(run.policy or "")
+    policy = known.model(run.policy)
     if run.policy is None:
-        yield Lack("policy", "`policy`, the id of the model that is trained")
+        yield Lack(
+            "policy", "`policy`, the id of the model that is trained; a run that only prepares has role: preparation"
+        )
     elif policy is None:
         yield Lack("policy", f'the policy "{run.policy}" under `models`, which has {", ".join(known.models)}')
     elif policy.name is None and policy.architecture is None and policy.architecture_file is None:
         yield Lack("policy", "the policy's `name` or `architecture`")
 
 
-def _lacking_split(run: Run, known: _Known) -> Iterator[Lack]:
+def _lacking_split(at: int, run: Run, known: _Known) -> Iterator[Lack]:
     """Name the components and the total that are neither known nor known to be unknowable."""
     figures = known.totals[run.id]
     for component in COMPONENTS:
         key = f"totals/{component}_flops"
         figure: Figure = getattr(figures, component)
-        entries = [entry for entry in run.ledger if entry.component == component]
-        if figure.value is None and not known.are_closed(entries):
-            hint = _hint(run, component, known, entries)
+        lines = [line for line in known.lines[at] if line.entry.component == component]
+        if figure.value is None and not known.are_closed(lines):
+            hint = _hint(run, component, lines)
             yield Lack(key, f"{component} FLOPs, as ledger entries with method and basis{hint}")
-        elif figure.value == 0 and not _is_none(run, component, entries):
+        elif figure.value == 0 and not _is_none(run, component):
             yield Lack(key, f"{component} FLOPs; 0 are stated, and nothing says how a run can do without")
-        elif figure.value and not any(entry.flops or entry.tokens for entry in entries):
+        elif figure.value and not any(line.entry.flops or line.entry.tokens for line in lines):
             yield Lack("ledger", f"a ledger entry that says how the {component} FLOPs were come by")
     if figures.total.value is None:
         yield Lack("totals/total_flops", "total FLOPs")
-    used = {entry.model for entry in run.ledger}
-    for item in run.feedback:
-        if item.model in known.models and item.model not in used:
-            what = f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
-            yield Lack("ledger", what)
+    if run.feedback:
+        used = {entry.model for entry in run.ledger}
+        for item in run.feedback:
+            if item.model in known.models and item.model not in used:
+                what = f'a ledger entry of the model "{item.model}", which gives the feedback "{item.id}"'
+                yield Lack("ledger", what)
 
 
-def _hint(run: Run, component: str, known: _Known, entries: list[LedgerEntry]) -> str:
+def _hint(run: Run, component: str, lines: list[_Line]) -> str:
     """Say what would make a component known."""
-    if component == "feedback" and not entries and _is_none(run, component, entries):
+    if component == "feedback" and not lines and _is_none(run, component):
         return "; where no model judges, write feedback_flops: 0"
-    for entry in entries:
-        if entry.model is not None and entry.flops is None:
-            missing = missing_for_recomputation(entry, known.models)
-            return f"; its entries lack {' and '.join(lack.what for lack in missing)}"
+    for line in lines:
+        if line.entry.model is not None and line.entry.flops is None:
+            lacking = " and ".join(lack.what for lack in line.recomputed.missing)
+            return f"; of its entries, number {line.position} lacks {lacking}"
     return ""
 
 
-def _is_none(run: Run, component: str, entries: list[LedgerEntry]) -> bool:
+def _is_none(run: Run, component: str) -> bool:
     """Tell whether the report says how a component can have no FLOPs; learning always has some."""
     if component == "search":
         return run.rollouts is not None and run.rollouts.generated == 0
     if component == "learning":
         return False
     judges = [item.kind for item in run.feedback]
-    return any(entry.model is None for entry in entries) or (bool(judges) and _NO_MODEL.issuperset(judges))
+    has_entry = any(entry.model is None for entry in run.ledger if entry.component == component)
+    return has_entry or (bool(judges) and _NO_MODEL.issuperset(judges))
 
 
 def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
@@ -206,39 +265,33 @@ def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
         for component in COMPONENTS:
             if known.is_stated_only(at, run, component):
                 what = f"{component} FLOPs from entries; the figure in `totals` follows from none"
-                yield from _placed(at, run, [Lack("ledger", what)])
-        for index, entry in _counted(run):
-            if not known.is_no_compute(entry) and not known.is_closed(entry):
-                yield from _gaps_of_entry(at, run, index, known)
+                yield from _of_run(at, run, [Lack("ledger", what)])
+        for line in known.lines[at]:
+            if not line.is_no_compute and not known.is_closed(line.entry):
+                yield from _gaps_of_line(at, run, line, known)
 
 
-def _gaps_of_entry(at: int, run: Run, index: int, known: _Known) -> Iterator[Gap]:
-    entry = run.ledger[index]
-    missing = known.recomputed[at][index].missing
-    if not missing and not known.agrees(entry, known.recomputed[at][index].flops):
-        what = "FLOPs that its counts give; the stated ones are by another method"
-        yield _of_entry(at, run, index, Lack("flops", what))
+def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap]:
+    entry, missing = line.entry, line.recomputed.missing
     if not missing:
+        if not _agrees(entry, line.recomputed.flops):
+            what = "FLOPs that its counts give; the stated ones are by another method"
+            yield _of_line(at, run, line, Lack("flops", what))
         return
-    model = known.models.get(entry.model or "")
-    is_for_later = is_left_to_accounting(entry, known.models)
+    model = known.model(entry.model)
     for lack in missing:
         if lack.key == "coefficients" and model is not None:
             pointer = f"/models/{known.positions[model.id]}/coefficients"
-            hint = ""
-            if is_for_later:
-                hint = "; this version of race does not yet derive them from its architecture, so state them"
-            elif known.may_be_closed(model):
-                hint = "; if it is closed, name them in `not_reported`"
-            yield Gap(pointer, f"{lack.what}{hint}", not is_for_later)
+            hint = "; if it is closed, name them in `not_reported`" if known.may_be_closed(model) else ""
+            yield Gap(pointer, f"{lack.what}{hint}")
         else:
-            yield _of_entry(at, run, index, lack)
+            yield _of_line(at, run, line, lack)
 
 
-def _gaps_of_replayable(report: Report, known: _Known) -> Iterator[Gap]:  # noqa: ARG001 - one signature a level
+def _gaps_of_replayable(report: Report, known: _Known | None = None) -> Iterator[Gap]:  # noqa: ARG001 - one signature
     """Level 3: a trace whose sums are the ledger; this version cannot replay one."""
     runs = [(at, run) for at, run in enumerate(report.runs) if run.trace is None]
-    traces = [Gap(f"/runs/{at}/trace", f"/runs/{run.id}: a `trace`") for at, run in runs]
+    traces = [gap for at, run in runs for gap in _of_run(at, run, [Lack("trace", "a `trace`")])]
     yield from traces or [Gap("", "a replay of the trace, which this version of race cannot do yet")]
 
 
@@ -255,16 +308,24 @@ class _Known:
     """What all levels ask of a report: its models, which of them are closed, its totals by run."""
 
     def __init__(self, report: Report) -> None:
-        self.models: dict[str, Model] = models_by_id(report)
+        self.account = account(report)
+        self.models = self.account.models
         self.totals: dict[str, RunTotals] = {
             run.id: figures for run, figures in zip(report.runs, totals(report), strict=True) if _has_split(run)
         }
-        self._entered = ledger_figures(report)
-        self.recomputed = recomputations(report)
         self.positions = {model.id: at for at, model in enumerate(report.models)}
+        self.lines = [
+            _lines(run, figures, recomputed)
+            for run, figures, recomputed in zip(report.runs, self.account.figures, self.account.recomputed, strict=True)
+        ]
         self._policies = {run.policy for run in report.runs}
         candidates = [model.id for model in report.models if self.may_be_closed(model)]
         self._closed = set(_named_as_closed(report, candidates, self.positions)) if candidates else set()
+
+    def model(self, name: str | None) -> Model | None:
+        """Give a model by its id."""
+        priced = self.models.get(name or "")
+        return None if priced is None else priced.model
 
     def may_be_closed(self, model: Model) -> bool:
         """Tell whether a model's coefficients can be unknown; whoever trains a model knows its shape."""
@@ -278,27 +339,35 @@ class _Known:
     def is_stated_only(self, at: int, run: Run, component: str) -> bool:
         """Tell whether a figure of `totals` has entries beside it, of which nothing is known."""
         stated = getattr(run.totals, f"{component}_flops") if run.totals is not None else None
-        is_entered = any(entry.component == component for entry in run.ledger)
-        return bool(stated) and is_entered and self._entered[at][component].value is None
+        if not stated or self.account.sums[at][component].value is not None:
+            return False
+        return any(entry.component == component for entry in run.ledger)
 
     def is_closed(self, entry: LedgerEntry) -> bool:
         """Tell whether the FLOPs of an entry are unknown because its model is closed: named so in `not_reported`."""
         return entry.model in self._closed and entry.flops is None
 
-    def are_closed(self, entries: list[LedgerEntry]) -> bool:
+    def are_closed(self, lines: list[_Line]) -> bool:
         """Tell whether entries are unknown for no other reason than closed models."""
-        others = [entry for entry in entries if not self.is_closed(entry)]
-        return len(others) < len(entries) and all(self.is_no_compute(entry) for entry in others)
+        others = [line for line in lines if not self.is_closed(line.entry)]
+        return len(others) < len(lines) and all(line.is_no_compute for line in others)
 
-    def is_no_compute(self, entry: LedgerEntry) -> bool:
-        """Tell whether no model ran for an entry."""
-        return entry.model is None and entry_figure(entry, self.models).value == 0
 
-    def agrees(self, entry: LedgerEntry, computed: int | None) -> bool:
-        """Tell whether FLOPs stated by another method than counts are those that the counts give.
+def _lines(run: Run, figures: list[Figure], recomputed: list[Recomputation]) -> list[_Line]:
+    """Give the entries that a level is about: those of the total, or of preparation."""
+    components = COMPONENTS if _has_split(run) else ("preparation",)
+    return [
+        _Line(at, entry, figures[at], recomputed[at])
+        for at, entry in enumerate(run.ledger)
+        if entry.component in components
+    ]
 
-        Of method `counts`, flops-mismatch has said so.
-        """
-        if entry.flops is None or entry.method in (None, "counts"):
-            return True
-        return computed is not None and relative_difference(entry.flops, computed) <= ROUNDED
+
+def _agrees(entry: LedgerEntry, computed: int | None) -> bool:
+    """Tell whether FLOPs stated by another method than counts are those that the counts give.
+
+    Of method `counts`, flops-mismatch has said so.
+    """
+    if entry.flops is None or entry.method in (None, "counts"):
+        return True
+    return computed is not None and relative_difference(entry.flops, computed) <= ROUNDED

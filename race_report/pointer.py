@@ -55,7 +55,7 @@ class Pointed(Generic[T]):
         levels = [[self._root]]
         for token in tokens(pointer):
             is_element = isinstance(value, tuple)
-            value = _child(value, token)
+            value = child(value, token)
             names = {token, "*", getattr(value, "id", token)} if is_element else {token}
             levels.append([node.children[name] for node in levels[-1] for name in names if name in node.children])
         return levels
@@ -66,8 +66,61 @@ def tokens(pointer: str) -> Iterator[str]:
     return (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
-def _child(value: Any, token: str) -> Any:
-    """Give the value below another, or None where there is none."""
+def child(value: Any, token: str) -> Any:
+    """Give the value below another by a plain token, or None where there is none."""
     if isinstance(value, tuple):
         return value[int(token)] if token.isdecimal() and int(token) < len(value) else None
     return value.get(token) if isinstance(value, dict) else getattr(value, token, None)
+
+
+def is_absent(value: Any) -> bool:
+    """Tell whether a report is silent where it has this value: an absent array is empty to the reader."""
+    return value is None or value == ()
+
+
+def stands(root: object, pointer: str) -> bool:
+    """Tell whether a report has a value at a plain pointer."""
+    value: Any = root
+    for token in tokens(pointer):
+        value = child(value, token)
+    return not is_absent(value)
+
+
+def places(root: object, pointer: str) -> Iterator[tuple[str, Any]]:
+    """Give the values that a pointer of a report leads to, with plain pointers; those that are absent left out."""
+    return _places("", root, list(tokens(pointer)))
+
+
+def _places(here: str, value: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
+    if is_absent(value):
+        return
+    if not path:
+        yield here, value
+        return
+    token, rest = path[0], path[1:]
+    if not isinstance(value, tuple):
+        yield from _places(f"{here}/{token}", child(value, token), rest)
+        return
+    for at, element in enumerate(value):
+        if token in ("*", str(at), getattr(element, "id", None)):
+            yield from _places(f"{here}/{at}", element, rest)
+
+
+class Elements:
+    """Elements of a report's arrays by the token that stands for them, each array looked through once."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, dict[str, list[Any]]] = {}
+
+    def find(self, values: tuple[Any, ...], token: str) -> list[Any]:
+        """Give the elements that an index, an id or `*` stands for."""
+        if token == "*":  # noqa: S105 - a token of a pointer
+            return list(values)
+        if token.isdecimal():
+            return [values[int(token)]] if int(token) < len(values) else []
+        by_id = self._by_id.get(id(values))
+        if by_id is None:
+            by_id = self._by_id[id(values)] = {}
+            for value in values:
+                by_id.setdefault(getattr(value, "id", None) or "", []).append(value)
+        return by_id.get(token, []) if token else []

@@ -156,6 +156,10 @@ def _parse_yaml(text: str) -> Parsed:
     return yaml_text.parse(text)
 
 
+_MANY_DIGITS: Final = b"0" * (SURE_DIGITS + 1)
+_ANY_DIGIT: Final = bytes.maketrans(b"123456789", b"0" * 9)
+
+
 class _Doubtful(ValueError):
     """The quick way has met something that the parser which explains should look at."""
 
@@ -163,6 +167,8 @@ class _Doubtful(ValueError):
 def _quick_json(text: str) -> Any:
     """Parse a JSON text that is plainly right; raise ValueError or RecursionError for any other."""
     if "\\u" in text and "\\ud" in text.lower():
+        raise _Doubtful
+    if _MANY_DIGITS in text.encode().translate(_ANY_DIGIT):  # a hook for every integer costs as much as all the rest
         raise _Doubtful
     value = _QUICK.decode(text)
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
@@ -184,17 +190,11 @@ def _real(literal: str) -> float:
     return number
 
 
-def _whole(literal: str) -> int:
-    if len(literal) > SURE_DIGITS:
-        raise _Doubtful
-    return int(literal)
-
-
 def _refuse(_: str) -> NoReturn:
     raise _Doubtful
 
 
-_QUICK: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=_real, parse_int=_whole, parse_constant=_refuse)
+_QUICK: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=_real, parse_constant=_refuse)
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -185,8 +185,8 @@ def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0, engine: 
         is_well_formed = not any(_severity(fault) is Severity.ERROR for fault in faults)
         faults += check_rules(view_of_it)
         if is_well_formed:
-            has_errors = any(_severity(fault) is Severity.ERROR for fault in faults)
-            level = reached_level(view_of_it, has_errors=has_errors)
+            errors = [BY_NAME[fault.rule].code for fault in faults if _severity(fault) is Severity.ERROR]
+            level = reached_level(view_of_it, errors)
     if require_level and (level is None or level.number < require_level):
         faults.append(_level_fault(level, require_level))
     findings = _findings(faults, places)

@@ -8,7 +8,7 @@ silent, and a misspelt name raises. Rules are typed against `race_report.documen
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     Maker = Callable[[Any], Any]
 
 
+_PLAIN: Final = frozenset({str, int, bool})
+"""Types of raw values that are their own view."""
+
+
 class Viewed:
     """An object of a report. `_makers` turn raw values into views, tuples and integers, by key."""
 
-    _makers: tuple[tuple[str, Maker], ...]
+    _makers: dict[str, Maker]
 
     def __repr__(self) -> str:
         """Show what the report says."""
@@ -45,9 +49,7 @@ class ViewFactory:
         made = self._classes.get(name)
         if made is None:
             properties: dict[str, Any] = definition["properties"]
-            makers = tuple(
-                (key, maker) for key, value in properties.items() if (maker := self._maker(value)) is not None
-            )
+            makers = {key: maker for key, value in properties.items() if (maker := self._maker(value)) is not None}
             absent = {key: () if value.get("type") == "array" else None for key, value in properties.items()}
             made = self._classes[name] = type(name, (Viewed,), {**absent, "_makers": makers})
         return made
@@ -73,7 +75,8 @@ def _view(cls: type[Viewed], value: dict[str, Any]) -> Viewed:
     viewed = cls.__new__(cls)
     data = viewed.__dict__
     data.update(value)
-    for key, maker in cls._makers:
-        if key in data:
-            data[key] = maker(data[key])
+    makers = cls._makers
+    for key, raw in value.items():
+        if type(raw) not in _PLAIN and (maker := makers.get(key)) is not None:
+            data[key] = maker(raw)
     return viewed

@@ -145,7 +145,9 @@ def test_a_mismatch_is_an_error_with_both_figures_and_their_ratio(example: dict[
     entry["flops"] = entry["flops"] * 3 // 2
     (finding,) = [f for f in validate_value(example).findings if f.code == "RACE301"]
     assert finding.pointer == "/runs/0/ledger/3/flops"
-    assert finding.message == "flops is 7.281e+17, but the counts of this entry give 4.854e+17: ratio 1.5"
+    figures = "flops is 7.281e+17, but the counts of this entry give 4.854e+17"
+    cause = "LoRA counted as full fine-tuning, 6N a token with all parameters?"
+    assert finding.message == f"{figures}: ratio 1.5, {cause}"
     assert "485412586704076800" in finding.hint
 
 

@@ -121,6 +121,7 @@ def test_a_size_that_is_missing_is_refused_by_name(config: dict[str, Any], key: 
         ({"num_key_value_heads": 2}, "does not divide"),
         ({"tie_word_embeddings": "yes"}, "true or false should stand here"),
         ({"is_encoder_decoder": True}, "only decoders"),
+        ({"architectures": ["LlamaForRewardModel"]}, "names a class whose head is not known"),
         ({"architectures": ["LlamaForQuestionAnswering"]}, "names a class whose head is not known"),
         ({"architectures": ["LlamaForCausalLM", "LlamaForTokenClassification"]}, "whose head is not known"),
         ({"text_config": 3}, "`text_config` is 3; an object should stand here"),
@@ -218,7 +219,9 @@ def test_a_head_is_not_guessed(words: dict[str, Any], options: dict[str, Any], m
 
 def test_a_text_model_is_taken_out_of_a_larger_one() -> None:
     whole = {"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"], "text_config": LLAMA}
-    model = transformer_of(whole)
+    with pytest.raises(Underivable, match="`tie_word_embeddings` is missing"):
+        transformer_of(whole)
+    model = transformer_of(whole | {"tie_word_embeddings": False})
     assert model.coefficients() == transformer_of(LLAMA).coefficients()
     assert model.notes == ("The text model alone: the encoder beside it is a model of its own.",)
     with pytest.raises(Underivable, match="encoder beside"):

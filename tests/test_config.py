@@ -37,14 +37,29 @@ def test_a_rule_is_ignored_with_its_reason_which_is_printed(race: Race, rounded:
     assert done.returncode == 0
     assert "RACE201 rollouts-lost: counted by another tool (1 finding)" in done.stdout
     assert "error RACE201" not in done.stdout
-    assert "its errors mended" in done.stdout, "an ignored error does not lift a level"
+    assert "its errors mended: RACE201" in done.stdout, "an ignored error does not lift a level"
     data = json.loads(race("validate", "--ignore", "rollouts-lost=so", "--format", "json", rounded.name).stdout)
     assert data["ignored"] == [{"code": "RACE201", "name": "rollouts-lost", "reason": "so", "findings": 1}]
 
 
 def test_findings_are_selected_by_the_beginning_of_their_code(race: Race, rounded: Path) -> None:
     done = race("validate", "--select", "RACE3", rounded.name)
-    assert (done.returncode, "RACE302" in done.stdout, "RACE201" in done.stdout) == (0, True, False)
+    assert (done.returncode, "RACE302" in done.stdout, "error RACE201" in done.stdout) == (0, True, False)
+
+
+def test_a_rule_is_selected_by_its_name_too(race: Race, rounded: Path) -> None:
+    done = race("validate", "--select", "Flops-Inexact", rounded.name)
+    assert (done.returncode, "RACE302" in done.stdout, "error RACE201" in done.stdout) == (0, True, False)
+
+
+def test_a_rule_that_is_set_twice_is_refused(race: Race, rounded: Path, tmp_path: Path) -> None:
+    settings(tmp_path, '[tool.race]\nseverity = {RACE302 = "note", flops-inexact = "error"}\n')
+    done = race("validate", rounded.name)
+    assert done.returncode == 2
+    assert "RACE302 and flops-inexact are one rule" in done.stderr
+    settings(tmp_path, "")
+    done = race("validate", "--ignore", "RACE201=a", "--ignore", "rollouts-lost=b", rounded.name)
+    assert (done.returncode, "set twice" in done.stderr) == (2, True)
 
 
 def test_what_keeps_a_file_from_being_read_is_always_shown(race: Race, tmp_path: Path) -> None:

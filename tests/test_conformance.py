@@ -15,7 +15,7 @@ import jsonpatch
 import jsonschema
 import pytest
 
-from race_report.accounting import models_by_id, recompute
+from race_report.accounting import account
 from race_report.finding import Severity
 from race_report.flops import relative_difference
 from race_report.rules import BY_CODE, RULES
@@ -95,7 +95,7 @@ def pass_flops(vector: dict[str, Any]) -> int | None:
     model |= {"trained": vector["trained"]} if "trained" in vector else {}
     entry = {"component": "search", "model": "policy", **stated, **counts}
     report = view()({"race_version": "1.0", "models": [model], "runs": [{"id": "main", "ledger": [entry]}]})
-    return recompute(report.runs[0].ledger[0], models_by_id(report))
+    return account(report).recomputed[0][0].flops
 
 
 @pytest.mark.parametrize(("path", "case"), cases("flops"))
@@ -196,7 +196,7 @@ def node_runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the runner in Node.js with its libraries into a folder of its own."""
     tool("node")
     folder = tmp_path_factory.mktemp("runner")
-    for name in ("conformance.mjs", "package.json", "package-lock.json"):
+    for name in ("conformance.mjs", "standard.mjs", "package.json", "package-lock.json"):
         shutil.copy(RUNNER / name, folder)
     command = [tool("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from race_report.accounting import models_by_id, recompute
+from race_report.accounting import account
 from race_report.flops import (
     FORWARD,
     Factors,
@@ -23,9 +23,8 @@ COUNT = st.integers(0, 2**53)
 
 def test_the_worked_example_is_exact_to_the_digit(example: dict[str, Any]) -> None:
     report = view()(example)
-    models = models_by_id(report)
-    for entry in report.runs[0].ledger:
-        assert recompute(entry, models) == entry.flops
+    recomputed = account(report).recomputed[0]
+    assert [found.flops for found in recomputed] == [entry.flops for entry in report.runs[0].ledger]
 
 
 @given(st.builds(ModelCoefficients, *[COUNT] * 5), st.builds(PassCounts, *[COUNT] * 5))

@@ -48,6 +48,14 @@ def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
     assert "race_report.architecture" not in modules
 
 
+def test_the_table_of_accelerators_is_read_for_reports_that_name_one(tmp_path: Path, documents: Path) -> None:
+    report = '{"race_version": "1.0", "models": [{"id": "a", "role": "policy"}], "runs": [{"id": "main"}]}'
+    (tmp_path / "without.json").write_text(report, "utf-8")
+    for path, is_read in ((tmp_path / "without.json", False), (documents / "worked-example.json", True)):
+        modules = modules_after("from race_report.__main__ import main; main()", "validate", str(path), cwd=tmp_path)
+        assert ("race_report.accelerators" in modules) == is_read
+
+
 def test_findings_in_json_load_nothing_heavy_either(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"race_version": "1.0", "modles": NaN}', "utf-8")
     modules = modules_after("from race_report.__main__ import main; main()", "validate", "a.json", cwd=tmp_path)

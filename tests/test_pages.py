@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from race_report import rules as package
-from race_report.finding import Rule
+from race_report.finding import Rule, Severity
 from race_report.pages import FAMILIES, find_rule, page_of
-from race_report.rules import RULES, disclosure, flops, identity, reading, rollouts, steps, structure
+from race_report.rules import (
+    RULES,
+    disclosure,
+    flops,
+    hardware,
+    identity,
+    methods,
+    passes,
+    peaks,
+    reading,
+    rollouts,
+    sizes,
+    steps,
+    structure,
+    utilization,
+)
+from race_report.source import load_bytes
+from race_report.standard import subschema
+from race_report.validation import validate_value
 
 if TYPE_CHECKING:
     import subprocess
@@ -41,7 +60,10 @@ def test_codes_and_names_are_unique_and_of_one_form() -> None:
 
 
 def test_every_rule_that_is_written_is_in_the_table() -> None:
-    modules = (disclosure, flops, identity, reading, rollouts, steps, structure)
+    modules = (
+        *(disclosure, flops, hardware, identity, methods, passes, peaks),
+        *(reading, rollouts, sizes, steps, structure, utilization),
+    )
     written = {value.code for module in modules for value in vars(module).values() if isinstance(value, Rule)}
     assert written == {rule.code for rule in package.RULES}
 
@@ -99,3 +121,49 @@ def test_an_error_is_a_must_a_warning_a_should_and_a_note_neither(root: Path, ru
     before = sentence[: sentence.index(f"[{rule.code}]")]
     words = re.findall(r"\b(MUST|SHOULD|note)\b", before)
     assert words[-1] == {"error": "MUST", "warning": "SHOULD", "note": "note"}[rule.severity], sentence
+
+
+def home_of(key: str) -> list[str | int]:
+    """Find the shortest way from the top of a report to a key, by the schema; 0 is the first element of a list."""
+    ways: list[list[str | int]] = [[]]
+    for way in ways:
+        properties = subschema(way).get("properties", {})
+        if key in properties:
+            return way
+        ways += [[*way, name, *([0] if "items" in subschema([*way, name]) else [])] for name in properties]
+    raise KeyError(key)
+
+
+def in_a_report(base: dict[str, Any], fragment: str) -> dict[str, Any]:
+    """Put the fragment of a page where it belongs; a list is a ledger."""
+    value = load_bytes(fragment.encode(), "page.yaml").value
+    document = copy.deepcopy(base)
+    for key, part in {"ledger": value}.items() if isinstance(value, list) else value.items():
+        place: Any = document
+        for step in home_of(key):
+            place = place[step] if isinstance(step, int) else place.setdefault(step, {})
+        first = (document["runs"] or [{}])[0]
+        place[key] = [{**first, **part[0]}, *part[1:]] if key == "runs" and part else part
+    return document
+
+
+SHOWN_IN_A_REPORT = [rule for rule in RULES if rule.code >= "RACE030" and rule.code not in ("RACE801", "RACE041")]
+
+
+@pytest.mark.parametrize("rule", SHOWN_IN_A_REPORT, ids=lambda rule: rule.code)
+def test_before_is_a_violation_and_after_is_none(example: dict[str, Any], rule: Rule) -> None:
+    models = example["models"]
+    models[0]["adapter"] = {"method": "lora"}
+    run: dict[str, Any] = {"id": "main", "policy": "policy"}
+    if "utilization" in page_of(rule).before:
+        run["hardware"] = [{"id": "node"}]
+    base = {"race_version": "1.0", "models": models, "runs": [run]}
+    page = page_of(rule)
+    before = in_a_report(base, page.before)
+    after = in_a_report(before, page.after)
+    assert rule.code in {finding.code for finding in validate_value(before).findings}
+    assert not [
+        finding.message
+        for finding in validate_value(after).findings
+        if finding.code == rule.code or finding.severity is Severity.ERROR
+    ]

@@ -57,6 +57,8 @@ def spoil(example: dict[str, Any]) -> dict[str, Any]:
     judge = {"id": "judge", "role": "judge"}
     example |= {"models": [*example["models"], judge, judge], "report": {"status": "final"}}
     del example["subject"], example["study"]
+    run["pipeline"] = [{"id": "solvable", "stage": "filter", "unit": "prompt", "items_in": 1, "items_out": 2}]
+    example["qualifications"] = [{"pointer": "/runs/main/hardware/*/count", "basis": "contested", "low": 99}]
     example["not_reported"] = [
         {"pointer": "/runs/main/totals", "reason": "x"},
         {"pointer": "/runs/mian", "reason": "x"},
@@ -70,6 +72,10 @@ def spoil(example: dict[str, Any]) -> dict[str, Any]:
     run["ledger"][3]["attention_pairs"] = 5
     run["ledger"].append(run["ledger"][3])
     run["totals"]["learning_flops"] *= 2.0
+    example["models"][0]["parameters"] |= {"trainable": 0, "total": 1500000000}
+    rule = {"component": "search", "model": "policy", "operation": "forward", "method": "parameter_rule", "flops": 5}
+    run["ledger"].append(rule | {"tokens": 10**6, "sequences": 1, "executed_flops": 1, "part": "rule"})
+    example["runs"].append({"id": "tiny", "policy": "policy", "totals": {"total_flops": 412}})
     run["totals"]["search_flops"] *= 1.001
     run["algorithm"] |= {"optimizer_steps": 7, "minibatches_per_batch": 3, "group_size": 5}
     run["rollouts"] |= {"prompts": 3, "truncated": 102400, "trained": 10**9, "completion_tokens": 10**12}
@@ -78,8 +84,29 @@ def spoil(example: dict[str, Any]) -> dict[str, Any]:
     other = {"id": "other", "algorithm": {"rollout_steps": 2, "optimizer_steps": 7, "minibatches_per_batch": 2}}
     example["runs"].append(other | {"coverage": {"complete": False}, "totals": {"total_flops": 5}})
     steps = {"rollout_steps": 2, "prompts_per_step": 4, "group_size": 4}
+    pool = {"id": "node", "components": ["search", "learning"], "accelerator": "V100", "precision": "bf16", "count": 8}
+    pools = [
+        pool | {"wall_clock_hours": 12, "gpu_hours": 12, "peak_flops_per_second": 9.894e14, "utilization": 0},
+        pool | {"id": "more", "wall_clock_hours": 12, "gpu_hours": 48, "accelerator": "V1000"},
+        {"id": "train", "components": ["feedback"], "count": 1, "wall_clock_hours": 1, "gpu_hours": 1},
+    ]
+    example["runs"].append({"id": "pools", "hardware": pools, "gpu_hours": 5, "ledger": [busy()]})
+    example["runs"].append({"id": "one", "hardware": [served()], "ledger": [busy(flops=9.0e18)]})
+    example["runs"].append({"id": "high", "hardware": [served()], "ledger": [busy(flops=2.5e18)]})
+    example["runs"].append({"id": "used", "hardware": [served(0.2)], "ledger": [busy(flops=1.0e18)]})
+    example["runs"].append({"id": "device", "hardware": [served(0.2)], "ledger": [busy(method="hardware")]})
     example["runs"].append({"id": "third", "algorithm": steps, "rollouts": {"generated": 3}})
     return example
+
+
+def busy(**said: Any) -> dict[str, Any]:
+    return {"component": "learning", "flops": 1.0e18, "method": "stated", "gpu_hours": 100, **said}
+
+
+def served(utilization: float = 0.5) -> dict[str, Any]:
+    """Make a pool that can do 3.5618e18 FLOPs."""
+    peak = {"peak_flops_per_second": 9.894e14, "precision": "bf16", "utilization": utilization}
+    return {"id": "node", "components": ["learning"], "count": 1, "wall_clock_hours": 1, **peak}
 
 
 def test_every_rule_gives_the_same_findings_on_view_and_classes(example: dict[str, Any]) -> None:

@@ -6,8 +6,8 @@ is a module of its own, as in checkpoints and in transformers 4. transformers 5 
 tensors; what peft writes then are `target_parameters`, which are read too, with the ranks that stand beside them.
 
 DoRA adds a vector of magnitudes to each adapted matrix, which is trained. Its products with A and B are those of LoRA.
-It also needs the norm of the merged matrix, in peft through B A once a forward pass: that does not grow with tokens,
-belongs to executed FLOPs, and is in no coefficient.
+It also needs the norm of the merged matrix, which peft makes in every forward pass by sending an identity through A and
+B: 2 x inputs x rank x (inputs + outputs) FLOPs, however many tokens there are: executed FLOPs, in no coefficient.
 """
 
 from __future__ import annotations

@@ -96,4 +96,6 @@ def _is_tied(outer: Words, words: Words, family: Family) -> bool:
     stated = {part.flag(key, default=False) for part in (outer, words) if part.get(key) is not None}
     if len(stated) > 1:
         raise words.refuse(key, f"contradicts {outer.name(key)}: correct one of the two")
-    return stated.pop() if stated else family.is_tied
+    if not stated and not family.is_tied:
+        raise outer.refuse(key, f"is missing, and versions of transformers differ about it: add it, or {STATE}")
+    return stated.pop() if stated else True

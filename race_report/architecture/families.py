@@ -130,7 +130,23 @@ FAMILIES: Final = {
     "qwen2_5_vl": _QWEN2,
     "qwen2_5_vl_text": _QWEN2,
     "qwen3": _QWEN3,
+    "qwen3_vl_text": replace(_QWEN3, windows=windows.nowhere),
+    "granite": _LLAMA,
+    "seed_oss": replace(
+        _LLAMA,
+        attention=partial(
+            grouped,
+            bias=("attention_bias", True),
+            output_bias=("attention_out_bias", False),
+            size_may_be_left_out=False,
+        ),
+    ),
     "mistral": _MISTRAL,
+    "ministral": replace(
+        _MISTRAL,
+        attention=partial(grouped, size_may_be_left_out=False),
+        windows=windows.every_layer_or_listed,
+    ),
     "phi3": Family(attention=fused, windows=windows.every_layer_if_stated, feed_forward=gated_fused),
     "gemma": _GEMMA,
     "gemma2": _GEMMA2,

@@ -25,11 +25,10 @@ _CLASSES: Final = (
     ("ForConditionalGeneration", CAUSAL_LM),
     ("ForSequenceClassification", SEQUENCES),
     ("ForTokenClassification", TOKENS),
-    ("ForProcessRewardModel", PROCESS_REWARD),
-    ("ForRewardModel", REWARD),
-    ("Model", NONE),
+    ("Qwen2ForProcessRewardModel", PROCESS_REWARD),
+    ("Qwen2ForRewardModel", REWARD),
 )
-"""Ends of the class names in `architectures`, the longer ones first."""
+"""Ends of the class names in `architectures`; a class that is a model `for` nothing has no head."""
 
 _GENERATES: Final = frozenset({"policy", "rollout_policy", "reference", "judge", "teacher", "draft"})
 """Roles of models that give the probabilities of tokens."""
@@ -77,9 +76,15 @@ def _named_kind(words: Words) -> str | None:
     names = words.texts("architectures")
     if not names:
         return None
-    kinds = {next((kind for end, kind in _CLASSES if name.endswith(end)), None) for name in names}
+    kinds = {_kind_of_class(name) for name in names}
     (kind,) = kinds if len(kinds) == 1 else (None,)
     return kind or f"that of {', '.join(names)}"
+
+
+def _kind_of_class(name: str) -> str | None:
+    if name.endswith("Model") and "For" not in name:
+        return NONE
+    return next((kind for end, kind in _CLASSES if name.endswith(end)), None)
 
 
 def _implied_kind(words: Words, named: str | None, role: str | None) -> str:

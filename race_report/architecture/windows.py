@@ -26,6 +26,13 @@ def every_layer(words: Words, number: int) -> list[int | None]:
     return [words.size_or_null("sliding_window")] * number
 
 
+def every_layer_or_listed(words: Words, number: int) -> list[int | None]:
+    """Layers have the window of `sliding_window`, if it is not null: those that are listed, else all."""
+    window = words.size_or_null("sliding_window")
+    kinds = _listed(words, number)
+    return [window] * number if kinds is None else _by_kind(words, kinds)
+
+
 def every_layer_if_stated(words: Words, number: int) -> list[int | None]:
     """All layers have the window of `sliding_window`; none where it is missing."""
     nowhere(words, number)

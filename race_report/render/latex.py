@@ -12,8 +12,8 @@ from race_report._resources import resource
 from race_report.accounting import (
     COMPONENTS,
     Figure,
-    ledger_figure,
-    models_by_id,
+    account,
+    component_sum,
     run_gpu_hours,
     totals,
     trained_parameters,
@@ -189,7 +189,8 @@ def _summary_row(report: Report, index: int, label: str, notes: _Notes) -> list[
 def _flops_of_row(report: Report, run: Run, figures: RunTotals) -> Figure:
     """Give the FLOPs of a run: its total, or of preparation, which is in no total, the sum of its entries."""
     if run.role == "preparation":
-        return ledger_figure(run, "preparation", models_by_id(report))
+        at = report.runs.index(run)
+        return component_sum(run, "preparation", account(report).figures[at])
     return figures.total
 
 

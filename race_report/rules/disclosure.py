@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from race_report.finding import Rule, Severity, rule
 from race_report.levels import nameable_gaps
-from race_report.pointer import Pointed, tokens
+from race_report.numbers import show_number
+from race_report.pointer import places, stands
+from race_report.rules.said import is_named, is_open, trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,24 +59,11 @@ def reported_and_not_reported(report: Report) -> Iterator[Violation]:
         not_reported: []
     """
     for at, gap in enumerate(report.not_reported):
-        if _stands(report, list(tokens(gap.pointer))):
-            message = f'"{gap.pointer}" is named as not reported, and the report has it'
-            yield f"/not_reported/{at}/pointer", message, "delete this line, or the field"
-
-
-def _stands(value: Any, path: list[str]) -> bool:
-    """Tell whether a value stands at the end of a path; `*` asks whether any does."""
-    if value is None or value == ():
-        return False
-    if not path:
-        return True
-    token, rest = path[0], path[1:]
-    if isinstance(value, tuple):
-        names = enumerate(value)
-        return any(
-            _stands(element, rest) for at, element in names if token in ("*", str(at), getattr(element, "id", None))
-        )
-    return _stands(value.get(token) if isinstance(value, dict) else getattr(value, token, None), rest)
+        if trail(report, gap.pointer).stands:
+            which = f" at {next(places(report, gap.pointer))[0]}" if "*" in gap.pointer else ""
+            message = f'"{gap.pointer}" is named as not reported, and the report has it{which}'
+            hint = "delete this line, or the field; where a part is missing, name that part"
+            yield f"/not_reported/{at}/pointer", message, hint
 
 
 @rule("RACE803", severity=Severity.WARNING)
@@ -94,22 +83,17 @@ def gap_not_named(report: Report) -> Iterator[Violation]:
     After:
 
         runs: [{id: main, policy: policy}]
-        not_reported: [{pointer: /runs/main/totals, reason: not_measured}]
+        not_reported:
+          - {pointer: /runs/main/totals, reason: not_measured}
+          - {pointer: /runs/main/hardware, reason: not_published}
     """
-    lacking = nameable_gaps(report)
-    if not lacking:
-        return
-    gaps = Pointed(report, [(gap.pointer, gap) for gap in report.not_reported])
     named = set()
-    for gap in lacking:
-        is_missing = gap.pointer not in named and not _stands(report, list(tokens(gap.pointer)))
-        if is_missing and not gaps.covering(gap.pointer):
+    for gap in nameable_gaps(report):
+        is_missing = gap.pointer not in named and not stands(report, gap.pointer)
+        if is_missing and not any(is_named(report, pointer) for pointer in (gap.pointer, *gap.covered_by)):
             named.add(gap.pointer)
-            yield (
-                gap.pointer,
-                f"not reported, nor named as a gap: {gap.what}",
-                "report it, or name it in not_reported",
-            )
+            message = f"the next level asks for {gap.what}"
+            yield gap.pointer, message, "report it, or name it in not_reported with its reason"
 
 
 @rule("RACE804", severity=Severity.WARNING)
@@ -171,8 +155,9 @@ def coverage_mismatch(report: Report) -> Iterator[Violation]:
         if steps is None or cover.first_step is None or cover.last_step is None:
             continue
         covered = cover.last_step - cover.first_step + 1
-        if covered != steps:
-            key = f"{cover.step_unit}s"
+        key = f"{cover.step_unit}s"
+        places = (f"algorithm/{key}", "coverage/first_step", "coverage/last_step")
+        if covered != steps and not is_open(report, f"/runs/{index}", *places):
             message = f"the figures cover {covered} steps, and {key} says {steps}"
             yield f"/runs/{index}/coverage/last_step", message, "write the steps that were run, first and last included"
 
@@ -197,7 +182,55 @@ def project_not_told(report: Report) -> Iterator[Violation]:
         study: {complete: false, other_compute: [{what: hyper-parameter sweep, gpu_hours: 40}]}
     """
     is_final = report.report is not None and report.report.status == "final"
-    is_named = any(gap.pointer == "/study" for gap in report.not_reported)
-    if is_final and report.study is None and not is_named:
+    if is_final and report.study is None and not is_named(report, "/study"):
         hint = "write study: {complete: false, other_compute: [...]}, or name /study in not_reported"
         yield "", "the report is final and says nothing of sweeps, failed and preliminary runs", hint
+
+
+@rule("RACE807")
+def outside_its_range(report: Report) -> Iterator[Violation]:
+    """A qualification's range is reversed, or does not hold the figure that it is about.
+
+    What it checks: low <= high, and that every number the pointer leads to lies between them.
+
+    Why it matters: the field holds the best value; one that its own range excludes tells a reader nothing.
+
+    How to fix: correct the end of the range, or the figure.
+
+    Before:
+
+        runs: [{id: main, gpu_hours: 12}]
+        qualifications: [{pointer: /runs/main/gpu_hours, basis: contested, low: 20, high: 30}]
+
+    After:
+
+        runs: [{id: main, gpu_hours: 24}]
+        qualifications: [{pointer: /runs/main/gpu_hours, basis: contested, low: 20, high: 30}]
+    """
+    ends: dict[str, list[tuple[float, str]]] = {}
+    for at, entry in enumerate(report.qualifications):
+        low, high, here = entry.low, entry.high, f"/qualifications/{at}"
+        if low is None and high is None:
+            continue
+        if low is not None and high is not None and low > high:
+            message = f"the range ends at {show_number(high)}, before it begins at {show_number(low)}"
+            yield f"{here}/low", message, "low is the smaller of the two"
+            continue
+        if entry.pointer not in ends:
+            ends[entry.pointer] = _ends(report, entry.pointer)
+        for value, pointer in ends[entry.pointer]:
+            said = f"{pointer} is {show_number(value)}, and is said to be at"
+            if low is not None and value < low:
+                yield f"{here}/low", f"{said} least {show_number(low)}", "correct the range or the figure"
+            elif high is not None and value > high:
+                yield f"{here}/high", f"{said} most {show_number(high)}", "correct the range or the figure"
+
+
+def _ends(report: Report, pointer: str) -> list[tuple[float, str]]:
+    """Give the smallest and the largest number that a pointer leads to, with its place; one, where they are one."""
+    numbers = [
+        (value, place)
+        for place, value in places(report, pointer)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    return sorted({min(numbers), max(numbers)}) if numbers else []

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from race_report.accounting import (
     COMPONENTS,
     Figure,
-    is_left_to_accounting,
-    ledger_figure,
-    ledger_figures,
-    models_by_id,
-    recomputations,
+    account,
+    recomputed_sum,
 )
 from race_report.finding import Severity, rule
 from race_report.flops import EXACT, ROUNDED, relative_difference
 from race_report.numbers import show_number
 from race_report.once import once_a_report
 from race_report.pointer import Pointed
+from race_report.rules.causes import flops_cause, sum_cause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from race_report.accounting import Lack, Priced
     from race_report.document import Qualification, Report
     from race_report.finding import Violation
 
@@ -37,6 +36,8 @@ class _Difference(NamedTuple):
     """What gives the expected figure, such as `the counts of this entry`."""
     excuse: str
     """Why the difference is tolerated; empty where it is not."""
+    find_cause: Callable[[], str]
+    """Gives what the difference most likely comes from, or nothing."""
 
 
 @rule("RACE301")
@@ -54,12 +55,14 @@ def flops_mismatch(report: Report) -> Iterator[Violation]:
 
     Before:
 
-        # a LoRA update, counted as if every weight had a gradient
-        - {component: learning, model: policy, operation: update, tokens: 1000, flops: 7.9e+12, method: counts}
+        # a LoRA update of Qwen2.5-1.5B, counted as if every weight had a gradient
+        - {component: learning, model: policy, operation: update, tokens: 1000, logit_rows: 1000,
+           attention_pairs: 500500, adapter_tokens: 1000, flops: 9.63e+12, method: counts}
 
     After:
 
-        - {component: learning, model: policy, operation: update, tokens: 1000, flops: 5.3e+12, method: counts}
+        - {component: learning, model: policy, operation: update, tokens: 1000, logit_rows: 1000,
+           attention_pairs: 500500, adapter_tokens: 1000, flops: 6543374704000, method: counts}
     """
     yield from _violations(_entry_differences(report), tolerated=False)
 
@@ -76,11 +79,13 @@ def flops_inexact(report: Report) -> Iterator[Violation]:
 
     Before:
 
-        flops: 6.93e+16
+        - {component: search, model: policy, operation: forward, tokens: 1000, logit_rows: 1000,
+           attention_pairs: 500500, flops: 3.17e+12, method: counts}
 
     After:
 
-        flops: 69319282340659200
+        - {component: search, model: policy, operation: forward, tokens: 1000, logit_rows: 1000,
+           attention_pairs: 500500, flops: 3173240832000, method: counts}
     """
     yield from _violations(_entry_differences(report), tolerated=True)
 
@@ -120,11 +125,11 @@ def total_inexact(report: Report) -> Iterator[Violation]:
 
     Before:
 
-        totals: {total_flops: 2.04e+18}
+        totals: {search_flops: 2.35e+17, learning_flops: 7.21e+17, feedback_flops: 0, total_flops: 9.55e+17}
 
     After:
 
-        totals: {total_flops: 2041007335224115200}
+        totals: {search_flops: 2.35e+17, learning_flops: 7.21e+17, feedback_flops: 0, total_flops: 9.56e+17}
     """
     yield from _violations(_total_differences(report), tolerated=True)
 
@@ -150,19 +155,27 @@ def counts_incomplete(report: Report) -> Iterator[Violation]:
         - {component: search, model: policy, operation: forward, tokens: 1000, attention_pairs: 500500,
            logit_rows: 1000, flops: 3171738480000, method: counts}
     """
-    models = models_by_id(report)
-    recomputed = recomputations(report)
+    books = account(report)
     for run_index, run in enumerate(report.runs):
         for index, entry in enumerate(run.ledger):
             if entry.method != "counts":
                 continue
-            missing = recomputed[run_index][index].missing
-            if missing and not is_left_to_accounting(entry, models):
+            missing = books.recomputed[run_index][index].missing
+            if missing and not _stands_in_a_file(missing, books.models.get(entry.model or "")):
                 yield (
                     f"/runs/{run_index}/ledger/{index}/method",
                     f"FLOPs by counts need {' and '.join(lack.what for lack in missing)}",
                     "add it, or state the method that was used: profiler, parameter_rule, hardware or stated",
                 )
+
+
+def _stands_in_a_file(missing: list[Lack], priced: Priced | None) -> bool:
+    """Tell whether coefficients are all that is missing, and follow from a file that stands beside the report."""
+    return (
+        priced is not None
+        and priced.model.architecture_file is not None
+        and [lack.key for lack in missing] == ["coefficients"]
+    )
 
 
 def _violations(differences: tuple[_Difference, ...], *, tolerated: bool) -> Iterator[Violation]:
@@ -178,12 +191,10 @@ def _violations(differences: tuple[_Difference, ...], *, tolerated: bool) -> Ite
         elif difference.expected == 0:
             yield difference.pointer, f"{stated}, but {given}", "is a count or a multiplier 0 that should not be?"
         else:
-            ratio = f"ratio {difference.stated / difference.expected:.4g}"
-            yield (
-                difference.pointer,
-                f"{stated}, but {given}: {ratio}",
-                f"check {difference.what}; if right, write {exact}",
-            )
+            cause = difference.find_cause()
+            ratio = f"ratio {difference.stated / difference.expected:.4g}{f', {cause}' if cause else ''}"
+            hint = f"check {difference.what}; if right, write {exact}"
+            yield difference.pointer, f"{stated}, but {given}: {ratio}", hint
 
 
 @once_a_report
@@ -193,15 +204,17 @@ def _entry_differences(report: Report) -> tuple[_Difference, ...]:
 
 def _find_entry_differences(report: Report) -> Iterator[_Difference]:
     excuses = _Excuses(report)
-    recomputed = recomputations(report)
+    books = account(report)
     for run_index, run in enumerate(report.runs):
         for index, entry in enumerate(run.ledger):
-            expected = recomputed[run_index][index].flops
+            expected = books.recomputed[run_index][index].flops
             if entry.flops is None or expected is None or entry.flops == expected:
                 continue
             if entry.method in (None, "counts"):
                 pointer = f"/runs/{run_index}/ledger/{index}/flops"
-                yield from excuses.difference(pointer, entry.flops, (expected,), "the counts of this entry")
+                priced = books.models[entry.model or ""]
+                cause = functools.partial(flops_cause, entry.flops, expected, entry, priced, run)
+                yield from excuses.difference(pointer, entry.flops, (expected,), "the counts of this entry", cause)
 
 
 @once_a_report
@@ -211,8 +224,7 @@ def _total_differences(report: Report) -> tuple[_Difference, ...]:
 
 def _find_total_differences(report: Report) -> Iterator[_Difference]:
     """Compare totals with the sums of their parts: of what the counts give, or of what the entries state."""
-    models = models_by_id(report)
-    entered = ledger_figures(report)
+    books = account(report)
     excuses = _Excuses(report)
     for index, run in enumerate(report.runs):
         if run.totals is None:
@@ -222,23 +234,32 @@ def _find_total_differences(report: Report) -> Iterator[_Difference]:
         is_consistent = True
         for component in COMPONENTS:
             stated: float | None = getattr(run.totals, f"{component}_flops")
-            figure = entered[index][component]
+            figure = books.sums[index][component]
             parts.append(figure if stated is None else Figure(value=stated))
             if stated is None or figure.value is None or (figure.at_least and stated > figure.value):
                 continue
             if relative_difference(stated, figure.value) > EXACT:
-                by_counts = ledger_figure(run, component, models, recomputed=True).value
+                by_counts = recomputed_sum(report, index, component).value
                 assert by_counts is not None  # what is known as stated is known as recomputed
                 what = f"the {component} entries of the ledger"
-                sums = (by_counts, figure.value)
                 is_consistent = False
-                yield from excuses.difference(f"{pointer}/{component}_flops", stated, sums, what)
+                expected = (by_counts, figure.value)
+                entries = [
+                    (f"entry {at}", line.value)
+                    for at, line in enumerate(books.figures[index])
+                    if line.value is not None and run.ledger[at].component == component
+                ]
+                cause = functools.partial(sum_cause, stated, entries, run)
+                yield from excuses.difference(f"{pointer}/{component}_flops", stated, expected, what, cause)
         total = run.totals.total_flops
         known = [part.value for part in parts if part.value is not None]
         is_partial = len(known) < len(parts) or any(part.at_least for part in parts)
-        if total is not None and known and is_consistent and not (is_partial and total > sum(known)):
+        may_be = total is None or not known or total == sum(known) or (is_partial and total > sum(known))
+        if total is not None and is_consistent and not may_be:
             what = "search, learning and feedback"
-            yield from excuses.difference(f"{pointer}/total_flops", total, (sum(known),), what)
+            named = [(name, part.value) for name, part in zip(COMPONENTS, parts, strict=True) if part.value is not None]
+            cause = functools.partial(sum_cause, total, named, run)
+            yield from excuses.difference(f"{pointer}/total_flops", total, (sum(known),), what, cause)
 
 
 class _Excuses:
@@ -247,14 +268,16 @@ class _Excuses:
     def __init__(self, report: Report) -> None:
         self._report = report
 
-    def difference(self, pointer: str, stated: float, expected: tuple[float, ...], what: str) -> Iterator[_Difference]:
+    def difference(
+        self, pointer: str, stated: float, expected: tuple[float, ...], what: str, cause: Callable[[], str]
+    ) -> Iterator[_Difference]:
         """Yield the difference of a figure from the first of those that it may equal, if it equals none."""
         distances = [relative_difference(stated, value) for value in expected]
         if min(distances) > EXACT:
             excuse = "a rounding" if min(distances) <= ROUNDED else ""
             if not excuse and self._is_within_range(pointer, expected[0]):
                 excuse = "allowed, because a qualification states a range that holds it"
-            yield _Difference(pointer, stated, expected[0], what, excuse)
+            yield _Difference(pointer, stated, expected[0], what, excuse, cause)
 
     def _is_within_range(self, pointer: str, value: float) -> bool:
         """Tell whether a qualification of the figure states a range that the value lies in, with both its ends."""

@@ -7,8 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from race_report.finding import Severity, rule
-from race_report.pointer import tokens
-from race_report.standard import resolved, schema
+from race_report.rules.said import trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -75,13 +74,32 @@ def unknown_run(report: Report) -> Iterator[Violation]:
         runs: [{id: main, builds_on: [warmup]}, {id: warmup, role: preparation}]
     """
     builds_on = {run.id: run.builds_on for run in report.runs}
+    circular = _circular(builds_on)
     for index, run in enumerate(report.runs):
         for at, base in enumerate(run.builds_on):
             pointer = f"/runs/{index}/builds_on/{at}"
-            if base not in builds_on:
+            if base == run.id:
+                yield pointer, f'"{run.id}" builds on itself', "take it out"
+            elif base not in builds_on:
                 yield pointer, f'no run has the id "{base}"', f"runs has {_listed(builds_on)}"
-            elif _leads_to(base, run.id, builds_on):
+            elif base in circular and _leads_to(base, run.id, builds_on):
                 yield pointer, f'"{run.id}" builds on itself by way of "{base}"', "take one of the two out"
+
+
+def _circular(builds_on: dict[str, tuple[str, ...]]) -> set[str]:
+    """Give the runs whose bases never end, so that most reports need no search for the way back."""
+    waiting = {run: {base for base in bases if base in builds_on} for run, bases in builds_on.items()}
+    above: dict[str, list[str]] = {run: [] for run in builds_on}
+    for run, bases in waiting.items():
+        for base in bases:
+            above[base].append(run)
+    settled = [run for run, bases in waiting.items() if not bases]
+    for base in settled:
+        for run in above[base]:
+            waiting[run].discard(base)
+            if not waiting[run]:
+                settled.append(run)
+    return set(builds_on).difference(settled)
 
 
 def _leads_to(start: str, goal: str, builds_on: dict[str, tuple[str, ...]]) -> bool:
@@ -142,26 +160,24 @@ def duplicate_id(report: Report) -> Iterator[Violation]:
 
     Before:
 
-        models: [{id: judge, role: judge}, {id: judge, role: judge}]
+        models: [{id: policy, role: policy}, {id: judge, role: judge}, {id: judge, role: judge}]
 
     After:
 
-        models: [{id: judge, role: judge}, {id: second-judge, role: judge}]
+        models: [{id: policy, role: policy}, {id: judge, role: judge}, {id: second-judge, role: judge}]
     """
-    lists: list[tuple[str, tuple[Any, ...]]] = [("/models", report.models), ("/runs", report.runs)]
-    for index, run in enumerate(report.runs):
-        names = ("stages", "ledger", "hardware", "pipeline", "feedback", "results")
-        lists += [(f"/runs/{index}/{name}", getattr(run, name)) for name in names]
+    owners: list[tuple[str, Any, tuple[str, ...]]] = [("", report, ("models", "runs"))]
+    names = ("stages", "ledger", "hardware", "pipeline", "feedback", "results")
+    owners += [(f"/runs/{index}", run, names) for index, run in enumerate(report.runs)]
     if report.study is not None:
-        lists.append(("/study/other_compute", report.study.other_compute))
-    for pointer, elements in lists:
-        if len(elements) <= 1:
-            continue
-        first: dict[str, int] = {}
-        for at, element in enumerate(elements):
-            if element.id is not None and first.setdefault(element.id, at) != at:
-                message = f'the id "{element.id}" is that of element {first[element.id]} too'
-                yield f"{pointer}/{at}/id", message, "give each an id of its own"
+        owners.append(("/study", report.study, ("other_compute",)))
+    for pointer, owner, lists in owners:
+        for name in lists:
+            first: dict[str, int] = {}
+            for at, element in enumerate(getattr(owner, name)):
+                if element.id is not None and first.setdefault(element.id, at) != at:
+                    message = f'the id "{element.id}" is that of element {first[element.id]} too'
+                    yield f"{pointer}/{name}/{at}/id", message, "give each an id of its own"
 
 
 @rule("RACE105")
@@ -215,36 +231,10 @@ def dangling_pointer(report: Report) -> Iterator[Violation]:
     """
     for name in ("qualifications", "not_reported"):
         for at, item in enumerate(getattr(report, name)):
-            lost = _lost_token(report, item.pointer)
+            lost = trail(report, item.pointer).lost
             if lost is not None:
                 hint = "an element is named by its id, its index or *; race schema shows the keys"
                 yield f"/{name}/{at}/pointer", f'"{item.pointer}" leads nowhere: there is no "{lost}" there', hint
-
-
-def _lost_token(report: Report, pointer: str) -> str | None:
-    """Give the first token of a pointer that leads nowhere; the value at its end may be missing."""
-    values: list[Any] = [report]
-    node = schema()
-    for token in tokens(pointer):
-        if "items" in node:
-            values = [child for value in values for child in _elements(value or (), token)]
-            if not values:
-                return token
-            node = resolved(node["items"])
-        elif token in node.get("properties", {}):
-            values = [getattr(value, token, None) for value in values]
-            node = resolved(node["properties"][token])
-        else:
-            is_free = token.startswith("x-") or (node.get("type") == "object" and "additionalProperties" not in node)
-            return None if is_free or ("properties" not in node and "patternProperties" in node) else token
-    return None
-
-
-def _elements(values: tuple[Any, ...], token: str) -> list[Any]:
-    """Give the elements that a token stands for; of an empty list, `*` stands for elements that may come."""
-    if token == "*":  # noqa: S105 - a token of a pointer
-        return list(values) or [None]
-    return [value for at, value in enumerate(values) if token in (str(at), getattr(value, "id", None))]
 
 
 @rule("RACE107", severity=Severity.WARNING)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from race_report.finding import Severity, rule
-from race_report.numbers import show_number
-from race_report.rules.said import is_open
+from race_report.rules.causes import factor
+from race_report.rules.said import Range, is_open, range_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,11 @@ def _with_rollouts(report: Report) -> Iterator[tuple[str, Run, Rollouts]]:
     for index, run in enumerate(report.runs):
         if run.rollouts is not None:
             yield f"/runs/{index}/rollouts", run, run.rollouts
+
+
+def _range(report: Report, pointer: str, counts: Rollouts, key: str) -> Range:
+    """Give what a count of rollouts or tokens may be."""
+    return range_of(report, f"{pointer}/{key}", getattr(counts, key))
 
 
 @rule("RACE201")
@@ -47,16 +53,22 @@ def rollouts_lost(report: Report) -> Iterator[Violation]:
             continue
         came = counts.generated + (counts.carried_in or 0)
         went = counts.trained + counts.discarded + (counts.carried_out or 0)
-        keys = ("generated", "trained", "discarded", "carried_in", "carried_out")
-        if came != went and not is_open(report, pointer, *keys):
-            message = (
-                f"{came} rollouts came in (generated, carried_in), {went} went out (trained, discarded, carried_out)"
-            )
-            yield (
-                pointer,
-                message,
-                f"the difference is {came - went}: were rollouts filtered, expired or left in a buffer?",
-            )
+        if came == went or _may_balance(report, pointer, counts):
+            continue
+        message = f"{came} rollouts came in (generated, carried_in), {went} went out (trained, discarded, carried_out)"
+        hint = f"{came - went} are lost: were they filtered, expired or left in a buffer?"
+        if went > came:
+            hint = f"{went - came} came from nowhere: are they carried_in, or `reused` from an earlier batch?"
+        yield pointer, message, hint
+
+
+def _may_balance(report: Report, pointer: str, counts: Rollouts) -> bool:
+    """Tell whether what came in and what went out may be equal within the ranges that the report states."""
+    generated, carried_in, trained, discarded, carried_out = (
+        _range(report, pointer, counts, key)
+        for key in ("generated", "carried_in", "trained", "discarded", "carried_out")
+    )
+    return generated.plus(carried_in).meets(trained.plus(discarded).plus(carried_out))
 
 
 @rule("RACE202")
@@ -124,20 +136,26 @@ def prompts_times_group(report: Report) -> Iterator[Violation]:
         is_steered = any(item.stage in ("control", "replay") for item in run.pipeline)
         expected = counts.prompts * size
         is_apart = expected != counts.generated and not is_varied and not is_steered
-        if is_apart and not is_open(report, pointer, "prompts", "generated", "group_sizes"):
+        if not is_apart or is_open(report, pointer, "group_sizes"):
+            continue
+        sizes = range_of(report, f"{pointer.removesuffix('/rollouts')}/algorithm/group_size", size)
+        product = _range(report, pointer, counts, "prompts").times(sizes)
+        if not product.meets(_range(report, pointer, counts, "generated")):
+            ratio = counts.generated / expected if expected else math.inf
             message = f"{counts.prompts} prompts in groups of {size} are {expected} rollouts, not {counts.generated}"
             yield (
                 f"{pointer}/generated",
-                message,
-                "give the sizes that happened in group_sizes, discarded groups included",
+                f"{message}: {factor(ratio, run)}",
+                "prompts are draws, so one drawn again counts again; sizes that differ go into group_sizes",
             )
 
 
 @rule("RACE204")
 def more_than_there_were(report: Report) -> Iterator[Violation]:
-    """More rollouts were trained on, truncated or discarded than there were.
+    """More rollouts were trained on, scored, discarded or truncated than there were.
 
-    What it checks: that trained and discarded are at most generated + carried_in, and truncated at most generated.
+    What it checks: that trained, scored and discarded are at most generated + carried_in, and truncated at most
+    generated.
 
     Why it matters: the figure counts uses of rollouts, or rollouts of another run.
 
@@ -155,9 +173,17 @@ def more_than_there_were(report: Report) -> Iterator[Violation]:
         if counts.generated is None:
             continue
         there = counts.generated + (counts.carried_in or 0)
-        for key, most in (("trained", there), ("discarded", there), ("truncated", counts.generated)):
+        for key, most in (
+            *(("trained", there), ("discarded", there)),
+            *(("scored", there), ("truncated", counts.generated)),
+        ):
             count = getattr(counts, key)
-            if count is not None and count > most and not is_open(report, pointer, key, "generated", "carried_in"):
+            if count is None or count <= most:
+                continue
+            there_at_most = _range(report, pointer, counts, "generated").high
+            if key != "truncated":
+                there_at_most += _range(report, pointer, counts, "carried_in").high
+            if _range(report, pointer, counts, key).low > there_at_most:
                 message = f"{key} is {count}, and there were {most} rollouts"
                 yield f"{pointer}/{key}", message, "count distinct rollouts; uses in later batches are `reused`"
 
@@ -171,7 +197,7 @@ def all_truncated(report: Report) -> Iterator[Violation]:
     Why it matters: compute was spent on completions that never ended, and most rewards see no answer in them. It is
     most often the cap that is wrong.
 
-    How to fix: nothing, if it is true; say so in a note.
+    How to fix: correct the count. If it is true, leave the rule out and say why: --ignore "RACE205=...".
 
     Before:
 
@@ -187,7 +213,7 @@ def all_truncated(report: Report) -> Iterator[Violation]:
             yield (
                 f"{pointer}/truncated",
                 message,
-                "if it is true, the run learned little: raise the cap, or say why",
+                "is it a count of completions? if it is true, leave this rule out with the reason",
             )
 
 
@@ -223,14 +249,22 @@ def tokens_over_cap(report: Report) -> Iterator[Violation]:
             ("completion_tokens", counts.completion_tokens, _largest(run, "max_completion_tokens")),
         ):
             most = None if cap is None else rollouts * cap * (turns if key == "completion_tokens" else 1)
-            if tokens is None or most is None or tokens <= most:
+            if tokens is None or most is None or tokens <= most or _may_fit(report, pointer, run, counts, key, turns):
                 continue
-            if not is_open(report, pointer, key, "generated", "carried_in"):
-                message = f"{tokens} tokens are more than {rollouts} rollouts with a cap of {cap} can have ({most})"
-                hint = (
-                    f"that is {tokens / most:.4g} times the most: were ranks, epochs or updates summed?" if most else ""
-                )
-                yield f"{pointer}/{key}", message, hint or "no rollout was generated"
+            message = f"{tokens} tokens are more than {rollouts} rollouts with a cap of {cap} can have ({most})"
+            hint = f"that is {tokens / most:.4g} times the most: were ranks, epochs or updates summed?" if most else ""
+            yield f"{pointer}/{key}", message, hint or "no rollout was generated"
+
+
+def _may_fit(report: Report, pointer: str, run: Run, counts: Rollouts, key: str, turns: int) -> bool:
+    """Tell whether tokens may be within the cap, by the ranges that the report states."""
+    here, name = pointer.removesuffix("/rollouts"), f"max_{key}"
+    owners = [(f"{here}/algorithm", run.algorithm)]
+    owners += [(f"{here}/stages/{at}/algorithm", stage.algorithm) for at, stage in enumerate(run.stages)]
+    caps = [range_of(report, f"{place}/{name}", getattr(owner, name)).high for place, owner in owners if owner]
+    rollouts = _range(report, pointer, counts, "generated").plus(_range(report, pointer, counts, "carried_in"))
+    most = rollouts.times(Range(0, max(caps) * (turns if key == "completion_tokens" else 1)))
+    return _range(report, pointer, counts, key).low <= most.high
 
 
 def _largest(run: Run, name: str) -> int | None:
@@ -261,33 +295,36 @@ def tokens_below_rollouts(report: Report) -> Iterator[Violation]:
     """
     for pointer, _, counts in _with_rollouts(report):
         for key, tokens in (("prompt_tokens", counts.prompt_tokens), ("completion_tokens", counts.completion_tokens)):
-            if tokens is not None and counts.generated is not None and tokens < counts.generated:
+            if tokens is None or counts.generated is None or tokens >= counts.generated:
+                continue
+            if _range(report, pointer, counts, key).high < _range(report, pointer, counts, "generated").low:
                 message = f"{tokens} tokens for {counts.generated} rollouts are less than one each"
                 yield f"{pointer}/{key}", message, "write the sum over all rollouts: is this a mean, or in thousands?"
 
 
-@rule("RACE208")
-def pairs_below_tokens(report: Report) -> Iterator[Violation]:
-    """An entry has fewer attention pairs than tokens.
+@rule("RACE209")
+def filter_adds(report: Report) -> Iterator[Violation]:
+    """More came out of a filter than went in.
 
-    What it checks: attention_pairs against tokens, where both stand: a token attends to itself at least.
+    What it checks: items_out against items_in, of items of the pipeline whose stage is `filter`.
 
-    Why it matters: the pairs are of one sequence, of one layer, or in thousands.
+    Why it matters: the two are exchanged, or counted in different units; either hides how much was thrown away.
 
-    How to fix: sum, over all tokens, the keys that each attends to; of a causal pass over T tokens after P that is
-    T x P + T x (T + 1) / 2.
+    How to fix: count both in the item's `unit`, and write what went in as `items_in`.
 
     Before:
 
-        - {component: search, tokens: 1000, attention_pairs: 500}
+        pipeline: [{id: solvable, stage: filter, unit: prompt, items_in: 4000, items_out: 10000}]
 
     After:
 
-        - {component: search, tokens: 1000, attention_pairs: 500500}
+        pipeline: [{id: solvable, stage: filter, unit: prompt, items_in: 10000, items_out: 4000}]
     """
-    for run_index, run in enumerate(report.runs):
-        for index, entry in enumerate(run.ledger):
-            if entry.attention_pairs and entry.tokens is not None and entry.attention_pairs < entry.tokens:
-                message = f"{show_number(entry.attention_pairs)} pairs for {entry.tokens} tokens are less than one each"
-                hint = "sum over all tokens the keys that each attends to"
-                yield f"/runs/{run_index}/ledger/{index}/attention_pairs", message, hint
+    for index, run in enumerate(report.runs):
+        for at, item in enumerate(run.pipeline):
+            if item.stage != "filter" or item.items_in is None or item.items_out is None:
+                continue
+            here = f"/runs/{index}/pipeline/{at}"
+            if item.items_out > item.items_in and not is_open(report, here, "items_in", "items_out"):
+                message = f"{item.items_out} came out of the filter, and {item.items_in} went in"
+                yield f"{here}/items_out", message, "are the two exchanged, or in different units?"

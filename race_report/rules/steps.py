@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import TYPE_CHECKING, Final
 
 from race_report.finding import Severity, rule
 from race_report.numbers import show_number
-from race_report.rules.said import is_open
+from race_report.rules.causes import factor
+from race_report.rules.said import Range, is_open, range_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +61,7 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
         if is_apart and not _is_qualified(report, index):
             shown = show_number(expected)
             reported = counts.trained if too_many else known[0]
-            ratio = f"ratio {(reported or 0) / expected:.4g}"
+            ratio = factor((reported or 0) / expected, run)
             message = f"steps x prompts x group size, stage by stage, are {shown} rollouts, not {reported}: {ratio}"
             hint = "is a step a round of rollouts here, every stage in it, and every count over all GPUs?"
             yield f"/runs/{index}/rollouts", message, hint
@@ -76,8 +79,9 @@ def _is_qualified(report: Report, index: int) -> bool:
     """Tell whether a figure that this rule compares is unknown or within a range."""
     here = f"/runs/{index}"
     settings = ("rollout_steps", "optimizer_steps", "prompts_per_step", "group_size")
-    return is_open(report, f"{here}/rollouts", "generated", "trained", "carried_in") or is_open(
-        report, f"{here}/algorithm", *settings
+    places = [f"{here}/algorithm", *(f"{here}/stages/{at}/algorithm" for at in range(len(report.runs[index].stages)))]
+    return is_open(report, f"{here}/rollouts", "generated", "trained", "carried_in") or any(
+        is_open(report, place, *settings) for place in places
     )
 
 
@@ -119,10 +123,10 @@ def _span_the_run(run: Run) -> bool:
 
 def _product(factors: tuple[float | None, ...]) -> float | None:
     result = 1.0
-    for factor in factors:
-        if factor is None:
+    for number in factors:
+        if number is None:
             return None
-        result *= factor
+        result *= number
     return result
 
 
@@ -152,6 +156,7 @@ def steps_mismatch(report: Report) -> Iterator[Violation]:
     """Optimizer steps are not rollout steps times minibatches times updates per batch.
 
     What it checks: optimizer_steps = rollout_steps x minibatches_per_batch x updates_per_batch, where all four stand.
+    A run that stopped within a rollout step has fewer, by less than the updates of one.
 
     Why it matters: "step" means a round of rollouts to some and a change of the weights to others; a factor between
     them changes every cost by that factor.
@@ -172,11 +177,18 @@ def steps_mismatch(report: Report) -> Iterator[Violation]:
         if settings is None or updates is None or settings.rollout_steps is None or settings.optimizer_steps is None:
             continue
         expected = settings.rollout_steps * updates
-        keys = ("rollout_steps", "optimizer_steps", "minibatches_per_batch", "updates_per_batch")
-        if expected != settings.optimizer_steps and not is_open(report, f"/runs/{index}/algorithm", *keys):
+        if expected - updates < settings.optimizer_steps <= expected:
+            continue
+        here = f"/runs/{index}/algorithm"
+        steps, *factors = (
+            range_of(report, f"{here}/{key}", getattr(settings, key))
+            for key in ("optimizer_steps", "rollout_steps", "minibatches_per_batch", "updates_per_batch")
+        )
+        if not steps.meets(functools.reduce(Range.times, factors)):
             parts = f"{settings.rollout_steps} x {settings.minibatches_per_batch} x {settings.updates_per_batch}"
-            message = f"{settings.optimizer_steps} optimizer steps, but {parts} are {expected}"
-            yield f"/runs/{index}/algorithm/optimizer_steps", message, "which of them is a round of rollouts?"
+            ratio = settings.optimizer_steps / expected if expected else math.inf
+            message = f"{settings.optimizer_steps} optimizer steps, but {parts} are {expected}: {factor(ratio, run)}"
+            yield f"{here}/optimizer_steps", message, "which of them is a round of rollouts?"
 
 
 @rule("RACE223", severity=Severity.WARNING)
@@ -208,13 +220,14 @@ def steps_ambiguous(report: Report) -> Iterator[Violation]:
             continue
         stated = (settings.minibatches_per_batch or 1) * (settings.updates_per_batch or 1)
         is_apart = settings.rollout_steps * stated != settings.optimizer_steps
-        if is_apart and not is_open(report, f"/runs/{index}/algorithm", "minibatches_per_batch", "updates_per_batch"):
+        keys = ("minibatches_per_batch", "updates_per_batch", "rollout_steps", "optimizer_steps")
+        if is_apart and not is_open(report, f"/runs/{index}/algorithm", *keys):
             ratio = settings.optimizer_steps / settings.rollout_steps
             message = f"{settings.optimizer_steps} optimizer steps are {ratio:.4g} for each rollout step"
             yield (
                 f"/runs/{index}/algorithm/optimizer_steps",
                 message,
-                "write minibatches_per_batch and updates_per_batch",
+                "write minibatches_per_batch and updates_per_batch, or name them in not_reported",
             )
 
 
@@ -239,19 +252,7 @@ def steps_reversed(report: Report) -> Iterator[Violation]:
     """
     for index, run in enumerate(report.runs):
         here = f"/runs/{index}"
-        ends: dict[str | None, int] = {}
-        for at, stage in sorted(enumerate(run.stages), key=lambda item: item[1].first_step or 0):
-            yield from _reversed(f"{here}/stages/{at}", stage.first_step, stage.last_step)
-            if stage.first_step is not None and stage.last_step is not None:
-                end = ends.get(stage.step_unit)
-                if end is not None and stage.first_step <= end:
-                    message = f"the stage begins at step {stage.first_step}, and the one before ends at {end}"
-                    yield (
-                        f"{here}/stages/{at}/first_step",
-                        message,
-                        "count steps through the whole run; first and last are included",
-                    )
-                ends[stage.step_unit] = stage.last_step
+        yield from _overlapping(report, here, run)
         if run.coverage is not None:
             yield from _reversed(f"{here}/coverage", run.coverage.first_step, run.coverage.last_step)
             planned = run.coverage.planned_last_step
@@ -260,6 +261,23 @@ def steps_reversed(report: Report) -> Iterator[Violation]:
                 yield f"{here}/coverage/planned_last_step", message, "write the schedule's last step, or leave it out"
 
 
+def _overlapping(report: Report, here: str, run: Run) -> Iterator[Violation]:
+    before: dict[str | None, tuple[int, int]] = {}
+    for at, stage in sorted(enumerate(run.stages), key=lambda item: item[1].first_step or 0):
+        yield from _reversed(f"{here}/stages/{at}", stage.first_step, stage.last_step)
+        if stage.first_step is None or stage.last_step is None:
+            continue
+        other, end = before.get(stage.step_unit, (at, 0))
+        is_apart = other != at and stage.first_step <= end
+        steps = (f"stages/{at}/first_step", f"stages/{other}/last_step")
+        if is_apart and not is_open(report, here, *steps):
+            message = f"the stage begins at step {stage.first_step}, and the one before ends at {end}"
+            hint = "count steps through the whole run; first and last are included"
+            yield f"{here}/stages/{at}/first_step", message, hint
+        before[stage.step_unit] = at, stage.last_step
+
+
 def _reversed(pointer: str, first: int | None, last: int | None) -> Iterator[Violation]:
     if first is not None and last is not None and first > last:
-        yield f"{pointer}/last_step", f"the last step, {last}, is before the first, {first}", "both are included"
+        hint = "both are included; where no step was made, leave them out"
+        yield f"{pointer}/last_step", f"the last step, {last}, is before the first, {first}", hint

@@ -109,6 +109,14 @@ def _deepseek(draw: st.DrawFn, base: st.SearchStrategy[Config]) -> Config:
     }
 
 
+@st.composite
+def _ministral(draw: st.DrawFn) -> Config:
+    config = draw(common("ministral")) | {"sliding_window": draw(WIDTHS)}  # without one the model does not run
+    if draw(FLAGS):
+        config["layer_types"] = draw(layer_types(config["num_hidden_layers"]))
+    return config
+
+
 BIASES = {"attention_bias": FLAGS, "mlp_bias": FLAGS}
 ATTENTION_BIAS = {"attention_bias": FLAGS}
 
@@ -116,6 +124,9 @@ FAMILIES: dict[str, st.SearchStrategy[Config]] = {
     "llama": _with("llama", **BIASES),
     "qwen2": _windowed(common("qwen2")),
     "qwen3": _with_head_size(_windowed(_with("qwen3", **ATTENTION_BIAS))),
+    "granite": _with("granite", **BIASES),
+    "seed_oss": _with_head_size(_with("seed_oss", attention_out_bias=FLAGS, **BIASES)),
+    "ministral": _with_head_size(_ministral()),
     "mistral": st.builds(operator.or_, _with("mistral"), st.fixed_dictionaries({"sliding_window": st.none() | WIDTHS})),
     "phi3": _with("phi3", sliding_window=st.integers(1, 5)),
     "gemma": _with_head_size(_with("gemma", **ATTENTION_BIAS)),

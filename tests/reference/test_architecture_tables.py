@@ -203,6 +203,20 @@ def test_defaults_of_a_text_part_are_those_of_its_class(name: str) -> None:
 
 
 @settings(max_examples=15)
+@given(FAMILIES["qwen3"])
+def test_the_text_part_of_qwen3_vl_is_the_one_that_transformers_builds(text: Config) -> None:
+    vision = {"depth": 1, "hidden_size": 4, "intermediate_size": 4, "num_heads": 1, "out_hidden_size": 4}
+    text = {key: value for key, value in text.items() if key not in ("use_sliding_window", "layer_types")}
+    text |= {"model_type": "qwen3_vl_text", "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}
+    tied = text.pop("tie_word_embeddings")
+    config = {"model_type": "qwen3_vl", "text_config": text, "vision_config": vision, "tie_word_embeddings": tied}
+    with torch.device("meta"):
+        model = AutoModelForImageTextToText.from_config(AutoConfig.for_model(**config))
+    ours = Counter({name: size for name, size in sizes_of(model).items() if "visual" not in name})
+    assert sizes_in(transformer_of(config)) == ours
+
+
+@settings(max_examples=15)
 @given(FAMILIES["qwen2"])
 def test_the_text_part_of_a_flat_configuration_is_the_one_that_transformers_builds(config: Config) -> None:
     vision = {"depth": 1, "hidden_size": 4, "intermediate_size": 4, "num_heads": 1, "out_hidden_size": 4}
