@@ -11,8 +11,8 @@ from typing import Final, Literal, NamedTuple
 
 from race_report.flops import Factors, ModelCoefficients, PassCounts, entry_flops
 
-PassShape = Literal["whole", "decode", "unknown"]
-"""How the tokens of a pass lie: sequences whole from their first token, single tokens after a cache, or unknown."""
+PassShape = Literal["whole", "decode"]
+"""How the tokens of a pass lie: as sequences whole from their first token, or as single tokens after a cache."""
 
 
 class Conventions(NamedTuple):
@@ -37,7 +37,7 @@ def flops_under(
     counts: PassCounts,
     factors: Factors,
     *,
-    shape: PassShape = "unknown",
+    shape: PassShape | None = None,
     recomputed: Factors | None = None,
 ) -> int | None:
     """Give the FLOPs of a pass under other conventions, or None where its counts do not tell them.
@@ -69,7 +69,7 @@ def flops_under(
     return (rest + attention) * conventions.multiply_add // 2
 
 
-def full_pairs(counts: PassCounts, shape: PassShape) -> float | None:
+def full_pairs(counts: PassCounts, shape: PassShape | None) -> float | None:
     """Give the pairs of every query with every key, masked or not; None where the shape of the pass is unknown."""
     if shape == "whole":
         return 2 * counts.attention_pairs - counts.tokens

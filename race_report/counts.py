@@ -192,7 +192,7 @@ def count_stepwise_reward(
 def _check(group: Group) -> None:
     if group.prompt < 1:
         raise ValueError(f"a prompt has at least one token, not {group.prompt}")
-    if min(group.completions, default=0) < 0:
+    if any(length < 0 for length in group.completions):
         raise ValueError(f"a completion has a length of 0 or more: {list(group.completions)}")
 
 

@@ -130,13 +130,10 @@ def attention_products(
     scores = 2 * attention.query_heads * pairs * attention.key_size
     weighted = 2 * attention.query_heads * pairs * attention.value_size
     scores_need = query or key
-    if kernel == "eager":
-        return [
-            Product(scores, scores * (query + key)),
-            Product(weighted, weighted * (scores_need + value)),
-        ]
-    backward = 3 * scores + 2 * weighted if scores_need or value else 0
-    return [Product(scores + weighted, backward)]
+    if kernel == "fused":
+        backward = 3 * scores + 2 * weighted if scores_need or value else 0
+        return [Product(scores + weighted, backward)]
+    return [Product(scores, scores * (query + key)), Product(weighted, weighted * (scores_need + value))]
 
 
 def walk(model: Transformer, batch: Batch, training: Training, kernel: Kernel) -> list[list[Product]]:

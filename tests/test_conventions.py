@@ -80,6 +80,17 @@ def test_layers_run_again_cost_a_forward_without_head(model: ModelCoefficients, 
     assert flops_under(included, model, counts, UPDATE) is None
 
 
+def test_omitted_attention_is_omitted_in_every_layer() -> None:
+    counts = count_reward([9], window=4)
+    sliding = ModelCoefficients(10, 1, 4, bounded_attention_width=4)
+    expected = entry_flops(sliding, counts._replace(attention_pairs=0, bounded_attention_pairs=0), FORWARD)
+    assert flops_under(Conventions(attention="omitted"), sliding, counts, FORWARD) == expected
+
+
+def test_the_standard_counts_as_it_says() -> None:
+    assert Conventions() == ("exact", "needed", 2, "excluded")
+
+
 def test_conventions_combine() -> None:
     model = ModelCoefficients(100, 10, 6, adapter_parameters=3)
     counts = count_reward([4, 6])._replace(logit_rows=2, adapter_tokens=10)

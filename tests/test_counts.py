@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from race_report import counts as counts_module
 from race_report.bounds_from_means import generation_from_means, reward_from_means, scoring_from_means
 from race_report.counts import (
     GenerationCounts,
@@ -22,6 +23,7 @@ from race_report.counts import (
     count_stepwise_reward,
     count_update,
     sum_counts,
+    windowed_pairs,
 )
 from race_report.flops import PassCounts
 
@@ -153,6 +155,24 @@ def test_counts_are_integers_beyond_what_a_double_holds() -> None:
     assert count_reward([length]).attention_pairs == (2**40 + 1) * (2**39 + 1)
 
 
+@given(st.integers(0, 30), st.integers(1, 12))
+def test_passes_of_growing_length_are_summed_in_closed_form(longest: int, window: int) -> None:
+    passes = [windowed_pairs(length, 0, window) for length in range(1, longest + 1)]
+    assert counts_module._summed_pairs(longest, window) == sum(passes)
+
+
+def test_what_is_not_said_is_the_common_case() -> None:
+    groups = [Group(40, [3, 5])]
+    assert count_update(groups) == count_scoring(groups)
+    assert count_scoring(groups) == count_scoring(groups, logit_rows="completion", adapter=False)
+    assert count_generation(groups) == count_generation(groups, prefix_sharing="none", kv_cache=True, adapter=False)
+    assert count_generation(groups, prefix_sharing="blocks").cached_tokens == 32
+    assert count_reward([4]) == count_reward([4], adapter=False)
+    assert count_stepwise_reward([[4]], kv_cache=True) == count_reward([4])
+    assert reward_from_means(2, 4).counts == reward_from_means(2, 4, adapter=False).counts
+    assert count_reward([0]) == reward_from_means(1, 0).counts == PassCounts(0)
+
+
 def test_lengths_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="a prompt has at least one token, not 0"):
         count_generation([Group(0, [1])])
@@ -171,8 +191,10 @@ def test_what_needs_a_cache_is_refused_without_one() -> None:
         count_generation([Group(1, [1])], kv_cache=False, prefix_sharing="group")
     with pytest.raises(ValueError, match="nothing to read in chunks"):
         count_generation([Group(1, [1])], kv_cache=False, sampled_chunk=4)
-    with pytest.raises(ValueError, match="at least one token"):
+    with pytest.raises(ValueError, match="a block or chunk holds at least one token"):
         count_generation([Group(1, [1])], block_size=0)
+    with pytest.raises(ValueError, match="a block or chunk holds at least one token"):
+        count_generation([Group(1, [1])], sampled_chunk=0)
 
 
 # From means.
@@ -234,6 +256,18 @@ def test_equal_lengths_are_counted_exactly_from_their_mean(
     assert scoring_from_means(number, prompt, completion, window=window).counts == scored
 
 
+@given(st.integers(1, 3), st.integers(0, 12), WINDOW)
+def test_no_lengths_of_that_mean_have_fewer_pairs(number: int, tokens: int, window: int | None) -> None:
+    bound = reward_from_means(number, tokens / number, window=window).counts
+    possible = [
+        count_reward(lengths, window=window)
+        for lengths in itertools.product(range(tokens + 1), repeat=number)
+        if sum(lengths) == tokens
+    ]
+    assert bound.attention_pairs == min(counts.attention_pairs for counts in possible)
+    assert bound.bounded_attention_pairs == min(counts.bounded_attention_pairs for counts in possible)
+
+
 def test_decode_alone_is_no_bound_where_long_prompts_have_short_completions() -> None:
     exact = count_generation([Group(1, [6]), Group(101, [4])])
     estimate = generation_from_means(2, 51, 5).decode
@@ -255,3 +289,7 @@ def test_means_that_cannot_be_are_refused() -> None:
         generation_from_means(4, 1, 0.5)
     with pytest.raises(ValueError, match="at least one sequence"):
         reward_from_means(0, 1)
+    with pytest.raises(ValueError, match="0 or more"):
+        reward_from_means(1, -1)
+    with pytest.raises(ValueError, match="no whole groups of 0"):
+        generation_from_means(4, 1, 1, group_size=0)

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from race_report.accounting import account
-from race_report.flops import FORWARD, Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
+from race_report.flops import (
+    FORWARD,
+    Factors,
+    ModelCoefficients,
+    PassCounts,
+    default_factors,
+    entry_flops,
+    relative_difference,
+)
 from race_report.standard import view
 
 COUNT = st.integers(0, 2**53)
@@ -72,6 +80,18 @@ def test_p_is_fixed_by_the_constants_under_the_plain_parameter_rule(
     learning = entry_flops(ModelCoefficients(round(policy)), counts, update)
     feedback = entry_flops(ModelCoefficients(round(reward_model)), counts, FORWARD)
     assert learning / (search + learning + feedback) == pytest.approx(p, abs=0.005)
+
+
+def test_what_is_not_given_costs_and_counts_nothing() -> None:
+    assert ModelCoefficients(1) == (1, 0, 0, 0, 0)
+    assert PassCounts(1) == (1, 0, 0, 0, 0)
+
+
+def test_a_difference_is_relative_to_what_is_computed() -> None:
+    assert relative_difference(3, 4) == 0.25
+    assert relative_difference(5, 4) == 0.25
+    assert relative_difference(7, 7) == relative_difference(0, 0) == 0
+    assert relative_difference(1, 0) == float("inf")
 
 
 @pytest.mark.parametrize("trained", [None, "none", "partial"])
