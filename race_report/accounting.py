@@ -117,7 +117,11 @@ def _priced(report: Report) -> dict[str, Priced]:
 def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list[Lack]:
     """Give what an entry lacks to be recomputed; nothing where its FLOPs follow from its counts."""
     if priced is None:
-        what = f'the model "{entry.model}", which `models` does not have' if entry.model else "a model and its counts"
+        what = (
+            f'the model "{entry.model}", which `models` does not have'
+            if entry.model
+            else "model and counts of this entry"
+        )
         return [Lack("model", what)]
     model, coefficients, why_not = priced
     missing = []
@@ -134,7 +138,7 @@ def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list
         missing += [Lack(count, count) for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
     if factors_of(entry, model) is None:
         trained = model.trained or "not stated"
-        what = f'multipliers, because the model "{model.id}" is updated and `trained` is {trained}'
+        what = f'`trained` of the model "{model.id}", which is updated and has {trained} there, or multipliers'
         missing.append(Lack("multipliers", what))
     return missing
 

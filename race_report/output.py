@@ -19,6 +19,7 @@ GAP: Final = "gap-not-named"
 """The rule whose findings say what the next level lacks."""
 
 _LONGEST_POINTER: Final = 200
+_LONGEST_MESSAGE: Final = 1000
 
 _UNSHOWN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 """Characters that end a line, drive a terminal or turn its text around."""
@@ -56,7 +57,10 @@ def _text_lines(results: Sequence[Result], reasons: Mapping[str, str]) -> Iterat
 def _finding_lines(path: str, finding: Finding) -> Iterator[str]:
     place = f"{path}:{finding.span.line}:{finding.span.column}"
     pointer = f" ({finding.pointer[:_LONGEST_POINTER]})" if finding.pointer else ""
-    yield f"{place}: {finding.severity} {finding.code} {finding.name}: {finding.message}{pointer}"
+    message = finding.message
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[:_LONGEST_MESSAGE]} ..."
+    yield f"{place}: {finding.severity} {finding.code} {finding.name}: {message}{pointer}"
     if finding.hint:
         yield f"    mend: {finding.hint}"
 

@@ -32,6 +32,9 @@ _OTHER_MARKS: Final = tuple(
 )
 """The mark in UTF-16 and UTF-32, made by hand: four codecs cost a command more than all its bytes."""
 
+_FEW: Final = 3
+"""Lacks that a message names where a list of all stands below it."""
+
 _KEY_RULES: Final = frozenset({"unknown-key", "duplicate-key", "not-yet-supported"})
 """Rules whose findings are about a key and stand there."""
 
@@ -217,10 +220,9 @@ def _level_fault(level: Level | None, required: int) -> Fault:
     if level is None:
         reached, hint = "none is", "mend the other errors first"
     else:
-        reached, hint = (
-            f"level {level.number} is",
-            f"add what level {level.number + 1} lacks, as listed",
-        )
+        more = " ..." if len(level.lacking) > _FEW else ""
+        reached = f"level {level.number} is"
+        hint = f"level {level.number + 1} lacks: {'; '.join(level.lacking[:_FEW])}{more}"
     return Fault("level-not-reached", "", f"level {required} was required, and {reached} reached", hint, TOP)
 
 

@@ -119,8 +119,8 @@ def test_an_own_estimate_is_enough_for_level_one() -> None:
     level = level_of(DECLARED)
     assert level.number == 1
     assert level.lacking == (
-        "/runs/main/ledger/0 (search): a model and its counts",
-        "/runs/main/ledger/1 (learning): a model and its counts",
+        "/runs/main/ledger/0 (search): model and counts of this entry",
+        "/runs/main/ledger/1 (learning): model and counts of this entry",
     )
 
 

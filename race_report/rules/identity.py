@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from race_report.document import Report
     from race_report.finding import Violation
 
+_FEW: Final = 6
+_LONGEST: Final = 200
+"""Names that a message lists, and characters of a pointer that it shows."""
+
 _PRIVATE: Final = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@(?!github\.com|gitlab\.com)(?:(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\b"
     r"|(?:/home/|/Users/|[A-Za-z]:\\Users\\)(?!(?:ubuntu|ray|user|root|runner|work)\b)[\w.-]{1,64}",
@@ -231,10 +235,23 @@ def dangling_pointer(report: Report) -> Iterator[Violation]:
     """
     for name in ("qualifications", "not_reported"):
         for at, item in enumerate(getattr(report, name)):
-            lost = trail(report, item.pointer).lost
+            lost, _, names = trail(report, item.pointer)
             if lost is not None:
                 hint = "an element is named by its id, its index or *; race schema shows the keys"
-                yield f"/{name}/{at}/pointer", f'"{item.pointer}" leads nowhere: there is no "{lost}" there', hint
+                near = _near(lost, names)
+                if near is not None:
+                    hint = f'did you mean "{near}"?'
+                elif 0 < len(names) <= _FEW:
+                    hint = f"there is {_listed(names)}; * stands for every element"
+                message = f'"{item.pointer[:_LONGEST]}" leads nowhere: there is no "{lost[:_LONGEST]}" there'
+                yield f"/{name}/{at}/pointer", message, hint
+
+
+def _near(name: str, names: tuple[str, ...]) -> str | None:
+    """Give the name that one most likely means."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name[:_LONGEST], names, n=1)), None)
 
 
 @rule("RACE107", severity=Severity.WARNING)

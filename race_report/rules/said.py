@@ -105,6 +105,8 @@ class Trail(NamedTuple):
     """The first token that leads nowhere; the value at the end of a pointer may be missing."""
     stands: bool
     """Whether a value stands at its end; behind `*`, whether any does."""
+    names: tuple[str, ...] = ()
+    """What could stand in place of the lost token: ids of elements, or keys."""
 
 
 def trail(report: Report, pointer: str) -> Trail:
@@ -125,15 +127,17 @@ def _follow(report: Report, pointer: str, elements: Elements) -> Trail:
     here: Shape | None = shape()
     for token in tokens(pointer):
         if here is not None and here.items is not None:
-            values = [element for value in values for element in elements.find(value or (), token)]
-            if not values and token != "*":  # noqa: S105 - a token of a pointer
-                return Trail(token, stands=False)
+            found = [element for value in values for element in elements.find(value or (), token)]
+            if not found and token != "*":  # noqa: S105 - a token of a pointer
+                ids = (getattr(element, "id", None) for value in values for element in value or ())
+                return Trail(token, stands=False, names=tuple(filter(None, ids)))
+            values = found
             here = here.items
             continue
         if here is not None:
             inner = here.properties.get(token)
             if inner is None and not here.is_open and not token.startswith("x-"):
-                return Trail(token, stands=False)
+                return Trail(token, stands=False, names=tuple(here.properties))
             here = inner
         values = [child(value, token) for value in values]
     return Trail(None, any(not is_absent(value) for value in values))

@@ -51,7 +51,6 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
         expected = None if counts is None or _is_varied(run) else _rollouts_by_stage(run)
         if counts is None or not expected:
             continue
-        known = [count for count in (counts.generated, counts.trained) if count is not None]
         too_few = counts.generated is not None and (
             counts.generated + (counts.carried_in or 0) < (1 - _PARTIAL_BATCH) * expected
         )
@@ -61,8 +60,8 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
         is_apart = too_few or (too_many and not is_said)  # more-than-there-were says that
         if is_apart and not _is_qualified(report, index):
             shown = show_number(expected)
-            reported = counts.trained if too_many else known[0]
-            ratio = factor((reported or 0) / expected, run)
+            reported = (counts.trained if too_many else counts.generated) or 0
+            ratio = factor(reported / expected, run)
             message = f"steps x prompts x group size, stage by stage, are {shown} rollouts, not {reported}: {ratio}"
             hint = "a rollout step draws prompts_per_step x group_size: correct the one that is off, or sum by stage"
             yield f"/runs/{index}/rollouts", message, hint
@@ -96,7 +95,7 @@ def _rollouts_by_stage(run: Run) -> float | None:
         return _product(factors)
     if not _span_the_run(run):
         return None
-    total = 0.0
+    total: float = 0
     for stage in run.stages:
         own = stage.algorithm
         prompts = own.prompts_per_step if own is not None and own.prompts_per_step else settings.prompts_per_step
@@ -134,7 +133,7 @@ def _unit_of(run: Run) -> str | None:
 
 
 def _product(factors: tuple[float | None, ...]) -> float | None:
-    result = 1.0
+    result: float = 1
     for number in factors:
         if number is None:
             return None
