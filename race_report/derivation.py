@@ -31,44 +31,46 @@ class Derived(NamedTuple):
 @once_a_report
 def derived(report: Report) -> dict[str, Derived]:
     """Derive, for each model of a report that has an architecture, what follows from it, by the model's id."""
-    return {model.id: _derived(model) for model in report.models if model.architecture is not None}
+    return {
+        model.id: _derived(_text(model.architecture), _text(model.adapter), model.trained, _Kept(model))
+        for model in report.models
+        if model.architecture is not None
+    }
 
 
-def _derived(model: Model) -> Derived:
-    adapter = _words(model.adapter) if model.adapter is not None else None
-    if adapter is not None and (refusal := _refusal(adapter)):
-        return Derived(why_not=refusal)
-    text = repr((_words(model.architecture), adapter, model.trained))
-    return _cached(text, model.role, _Words(model, adapter))
+class _Kept:
+    """A model beside the text that stands for it in the cache: for the cache all are equal."""
 
-
-class _Words:
-    """The words to derive from; equal to all others, because the cache tells them apart by their text."""
-
-    def __init__(self, model: Model, adapter: dict[str, Any] | None) -> None:
-        self.model, self.adapter = model, adapter
+    def __init__(self, model: Model) -> None:
+        self.model = model
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Words)
+        return isinstance(other, _Kept) and other.model.role == self.model.role
 
     def __hash__(self) -> int:
-        return 0
+        return hash(self.model.role)
 
 
 @functools.lru_cache(maxsize=256)
-def _cached(_text: str, role: str, words: _Words) -> Derived:
+def _derived(_architecture: str, _adapter: str, trained: str | None, kept: _Kept) -> Derived:
     """Derive once for all reports on the same model: papers come in folders of forty."""
     from race_report.architecture import Underivable, adapter_of, transformer_of, with_adapter
 
+    words = _words(kept.model.adapter) if kept.model.adapter is not None else None
+    if words is not None and (refusal := _refusal(words)):
+        return Derived(why_not=refusal)
     try:
-        model = transformer_of(_words(words.model.architecture), role=role)
-        adapter = None if words.adapter is None else adapter_of(words.adapter, model)
-        parameters, coefficients = with_adapter(model, adapter)
-        if adapter is None and words.model.trained == "adapter":
-            coefficients = coefficients._replace(adapter_parameters=None)
-        return Derived(parameters, coefficients)
+        model = transformer_of(_words(kept.model.architecture), role=kept.model.role)
+        parameters, coefficients = with_adapter(model, None if words is None else adapter_of(words, model))
     except Underivable as refusal:
         return Derived(why_not=str(refusal))
+    if words is None and trained == "adapter":
+        coefficients = coefficients._replace(adapter_parameters=None)
+    return Derived(parameters, coefficients)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"{vars(value)}{getattr(value, '__pydantic_extra__', None)}"
 
 
 def _words(value: Any) -> dict[str, Any]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _SAME: Final = 1e-3
 """Relative difference up to which a factor is one that has a cause: factors are read from rounded figures."""
 
+_LOOSE: Final = 0.02
+"""The same for rules of thumb."""
+
 _AS_FULL: Final = "LoRA counted as full fine-tuning"
 
 _LARGEST_MULTIPLE: Final = 4096
@@ -88,6 +91,23 @@ def flops_cause(stated: float, exact: int, entry: LedgerEntry, priced: Priced, r
     return count_cause(stated / exact, run) if exact else ""
 
 
+def rule_cause(stated: float, bounds: tuple[float, float], entry: LedgerEntry, model: Model, run: Run) -> str:
+    """Name the slip by which a figure of 2N, 4N or 6N a token misses the least and the most that the rule gives."""
+    low, high = bounds
+    slips: list[tuple[float, str]] = [(0.5, "multiply-adds, which are 2 FLOPs each?")]
+    if entry.operation == "update":
+        slips += (
+            [(1.5, f"{_AS_FULL}?")] if model.trained == "adapter" else [(2 / 3, "a full update as one of adapters?")]
+        )
+        slips += [(0.5 if model.trained == "adapter" else 1 / 3, "the forward pass only?")]
+    else:
+        slips += [(3, "an update's factor for a forward pass?")]
+    for ratio, words in slips:
+        if (1 - _LOOSE) * ratio * low <= stated <= (1 + _LOOSE) * ratio * high:
+            return words
+    return count_cause(stated / (low if stated < low else high), run)
+
+
 def sum_cause(stated: float, parts: list[tuple[str, float]], run: Run) -> str:
     """Name what makes a stated sum another than that of its parts: one left out, twice, or alone."""
     total = sum(value for _, value in parts)
@@ -143,7 +163,7 @@ def _size_slips(
         yield cause("the embedding counted as a matrix multiplication", costs.body_parameters + embedding)
     if total is not None and active is not None and total > active:
         yield cause("every expert counted, not the active ones", costs.body_parameters + total - active)
-    shared = _keys_without_groups(model)
+    shared = keys_without_groups(model)
     if shared:
         yield cause("keys and values of every query head, not of the groups", costs.body_parameters + shared)
     is_update = entry.operation == "update"
@@ -155,7 +175,7 @@ def _size_slips(
             yield _Cause(rule * (size - embedding) * counts.tokens, f"{slip} a token without the embedding")
 
 
-def _keys_without_groups(model: Model) -> int:
+def keys_without_groups(model: Model) -> int:
     """Give the parameters that key and value matrices would have more if every query head had its own."""
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim")
     width, layers, queries, keys, size = (getattr(model.architecture, name, None) for name in names)
