@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from race_report.numbers import show_rate
 from race_report.plan import planned_totals
-from race_report.planned_report import assumptions, planned_report
+from race_report.planned_report import assumptions, pairs_basis, planned_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from race_report.plan import Line, Plan, PlannedModel
     from race_report.planned_report import PlannedHardware
+
+
+_MANY_HOURS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +44,13 @@ class CountPage:
         data = {
             "method": "parameter_rule" if self.plan.is_by_parameter_rule else "counts",
             "rollout_steps": self.plan.steps,
-            "rollouts": self.plan.planned_lengths().rollouts()._replace(group_sizes={})._asdict(),
+            "rollouts": self.plan.planned_lengths().rollouts()._asdict(),
             "models": [
                 {"id": model.id, "role": model.role, "name": model.name, "trained": model.trained}
                 | {"coefficients": model.coefficients._asdict()}
                 for model in self.plan.models
             ],
+            "attention_pairs_basis": pairs_basis(self.plan),
             "ledger": [
                 {"component": line.component, "phase": line.phase, "model": line.model.id}
                 | {"operation": line.operation, "sequences": line.sequences, **line.counts._asdict()}
@@ -89,8 +93,11 @@ class CountPage:
             yield f"{model.role.replace('_', ' '):22} {_model_text(model)}"
         found = plan.planned_lengths().rollouts()
         step = "1 step" if plan.steps == 1 else f"{plan.steps:,} steps"
-        sizes = " or ".join(map(str, sorted(found.group_sizes)))
-        yield f"{'rollouts':22} {found.generated:,} = {step} x {found.groups // plan.steps:,} prompts x {sizes}"
+        sizes = sorted(found.group_sizes)
+        each = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        prompts = found.groups // plan.steps
+        word = "prompt" if prompts == 1 else "prompts"
+        yield f"{'rollouts':22} {found.generated:,} = {step} x {prompts:,} {word} x {each}"
         prompt, completion = (tokens / found.generated for tokens in (found.prompt_tokens, found.completion_tokens))
         yield f"{'mean tokens':22} prompt {prompt:,.6g}, completion {completion:,.6g}"
         kept = "all" if plan.trained_per_group is None else f"{plan.trained_per_group} of each group"
@@ -108,9 +115,9 @@ class CountPage:
         elif hours is None:
             yield f"GPU-hours are unknown: give --mfu, a fraction of the peak of {show_rate(hardware.peak)} FLOP/s"
         else:
-            clock = "" if hardware.count is None else f", {hours / hardware.count:,.3g} hours on {hardware.count:,}"
+            clock = "" if hardware.count is None else f", {_hours(hours / hardware.count)} hours on {hardware.count:,}"
             yield (
-                f"{hours:,.4g} GPU-hours on {name}{clock}, at an MFU of {hardware.mfu:g} "
+                f"{_hours(hours)} GPU-hours on {name}{clock}, at an MFU of {hardware.mfu:g} "
                 f"of {show_rate(hardware.peak)} FLOP/s ({hardware.precision}, dense)"
             )
 
@@ -138,6 +145,10 @@ def _row(name: str, tokens: str, flops: int, total: int) -> str:
 
 def _flops(flops: float) -> str:
     return f"{flops:.3e}".replace("e+", "e")
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.0f}" if hours >= _MANY_HOURS else f"{hours:.3g}"
 
 
 def _percent(share: float) -> str:

@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 from race_report.counts import Group
 from race_report.finding import Exit
 from race_report.model_page import NotDescribed, fault_lines
-from race_report.parsed import Fault, Unparsable
-from race_report.source import load_bytes, read_file, within
+from race_report.parsed import Fault, Span, Unparsable, escape_pointer
+from race_report.source import load_bytes, read_file
 
 if TYPE_CHECKING:
     from race_report.source import Loaded
 
 _KEYS: Final = {"prompt", "completions"}
+_QUOTES: Final = 4
+"""Of a line with two keys: with more, one of them stands twice."""
+
 _FORM: Final = '{"prompt": 200, "completions": [310, 512]}'
 _MOST: Final = 2**31
 """Tokens above which a length is a slip."""
 
-MAX_BYTES: Final = 1024 * 1024 * 1024
+MAX_BYTES: Final = 256 * 1024 * 1024
+"""The largest file of lengths that is read."""
 
 
 def read_lengths(path: str) -> list[Group]:
@@ -34,9 +38,11 @@ def read_lengths(path: str) -> list[Group]:
 
     """
     try:
-        data = within(read_file(path, MAX_BYTES), MAX_BYTES)
+        data = read_file(path, MAX_BYTES)
     except Unparsable as error:
         raise NotDescribed(Exit.UNREADABLE, *fault_lines(path, error.fault)) from error
+    if len(data) > MAX_BYTES:
+        raise NotDescribed(Exit.UNREADABLE, f"{path}: lengths of one rollout step are at most {MAX_BYTES:,} bytes")
     groups = [
         _quick(line) or _group(path, number, line)
         for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1)
@@ -53,7 +59,7 @@ def _quick(line: bytes) -> Group | None:
         value = json.loads(line)
     except ValueError:
         return None
-    if type(value) is not dict or value.keys() != _KEYS:
+    if type(value) is not dict or value.keys() != _KEYS or line.count(b'"') != _QUOTES:
         return None
     prompt, completions = value["prompt"], value["completions"]
     if type(completions) is not list or not completions or set(map(type, completions)) != {int}:
@@ -72,14 +78,17 @@ def _group(path: str, number: int, line: bytes) -> Group:
         raise _refused(path, number, loaded.faults[0])
     value = loaded.value
     if not isinstance(value, dict):
-        raise _wrong(path, number, loaded, "", f"a line is {_FORM}")
+        raise _wrong(path, number, loaded.places.of_value(""), f"a line is {_FORM}")
     for key in sorted(_KEYS - value.keys()):
-        raise _wrong(path, number, loaded, "", f'the key "{key}" is missing; a line is {_FORM}')
+        raise _wrong(path, number, loaded.places.of_value(""), f'the key "{key}" is missing; a line is {_FORM}')
     for key in value.keys() - _KEYS:
-        raise _wrong(path, number, loaded, f"/{key}", f'the key "{key}" is not known; a line is {_FORM}')
+        span = loaded.places.of_key("/" + escape_pointer(key))
+        raise _wrong(path, number, span, f'the key "{key}" is not known; a line is {_FORM}')
     completions = value["completions"]
     if not isinstance(completions, list) or not completions:
-        raise _wrong(path, number, loaded, "/completions", "a list of one length or more should stand here")
+        raise _wrong(
+            path, number, loaded.places.of_value("/completions"), "a list of one length or more should stand here"
+        )
     lengths = [("/prompt", value["prompt"]), *((f"/completions/{at}", one) for at, one in enumerate(completions))]
     prompt, *others = [_length(path, number, loaded, pointer, length) for pointer, length in lengths]
     return Group(prompt, others)
@@ -90,16 +99,20 @@ def _length(path: str, number: int, loaded: Loaded, pointer: str, value: Any) ->
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         shown = json.dumps(value) if not isinstance(value, dict | list) else "this"
-        raise _wrong(path, number, loaded, pointer, f"{shown} is no length; a whole number of tokens should stand here")
+        raise _wrong(
+            path,
+            number,
+            loaded.places.of_value(pointer),
+            f"{shown} is no length; a whole number of tokens should stand here",
+        )
     if not 1 <= value <= _MOST:
         what = "a prompt" if pointer == "/prompt" else "a completion"
         bound = "at least 1 token" if value < 1 else f"at most {_MOST:,} tokens"
-        raise _wrong(path, number, loaded, pointer, f"{value} is no length: {what} has {bound}")
+        raise _wrong(path, number, loaded.places.of_value(pointer), f"{value} is no length: {what} has {bound}")
     return value
 
 
-def _wrong(path: str, number: int, loaded: Loaded, pointer: str, message: str) -> NotDescribed:
-    span = loaded.places.of_value(pointer)
+def _wrong(path: str, number: int, span: Span, message: str) -> NotDescribed:
     return NotDescribed(Exit.UNREADABLE, f"{path}:{number}:{span.column}: {message}")
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 COMMAND: Final = "race count"
 
+MOST: Final = 2**53
+"""The largest count of the standard."""
+
 _SIZE: Final = re.compile(r"(\d+)(?:\.(\d+))?(?:([kmbt])|e(\d{1,2}))?", re.IGNORECASE)
 _POWERS: Final = {"k": 3, "m": 6, "b": 9, "t": 12}
 
@@ -34,9 +37,13 @@ def ledger_of(plan: Plan) -> tuple[Line, ...]:
 
     """
     try:
-        return planned_ledger(plan)
+        ledger = planned_ledger(plan)
     except ValueError as error:
         raise _usage(str(error)) from error
+    most = max(line.counts.tokens for line in ledger)
+    if most > MOST:
+        raise _usage(f"{most:,} tokens are more than any run has")
+    return ledger
 
 
 def _usage(message: str) -> NotDescribed:
@@ -159,7 +166,12 @@ def _reward_model(name: str, options: Mapping[str, Any], *, is_by_rule: bool) ->
     if is_by_rule and _size_of(name) is not None:
         return _model(name, "reward_model", is_by_rule=True)
     head, labels = options["reward_head"], options["reward_labels"]
-    page = describe(name, head=head, labels=labels, role="reward_model", command=COMMAND)
+    try:
+        page = describe(name, head=head, labels=labels, role="reward_model", command=COMMAND)
+    except NotDescribed as error:
+        if head is None and error.code == Exit.FINDINGS:
+            raise NotDescribed(error.code, *error.lines, "    mend: --reward-head says what its head is") from error
+        raise
     kind = page.model.head.kind
     role = "process_reward_model" if kind in ("process_reward", "token_classification") else "reward_model"
     return _described("reward_model", role, page)
@@ -222,9 +234,10 @@ def hardware_of(options: Mapping[str, Any]) -> PlannedHardware | None:
     from race_report.accelerators import candidates
     from race_report.planned_report import PlannedHardware
 
-    peak = options["peak"]
+    peak, found = options["peak"], candidates(name)
+    if len(found) == 1:
+        name = found[0].name
     if peak is None:
-        found = candidates(name)
         peaks = {device.name: device.peaks(precision)[:1] for device in found}
         if len(set(peaks.values())) > 1:
             raise _usage(f'"{name}" may be {" or ".join(peaks)}, with different peaks: name one, or give --peak')

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from race_report.counts import GenerationCounts, count_generation, count_scoring, scale_counts, sum_counts
+from race_report.counts import GenerationCounts, Group, count_generation, count_scoring, scale_counts, sum_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from race_report.counts import Group, PrefixSharing
+    from race_report.counts import PrefixSharing
     from race_report.flops import PassCounts
 
 
@@ -157,10 +157,7 @@ class LengthsByMeans:
         if prefix_sharing == "blocks":
             if prompt % 1 or completion % 1:
                 raise ValueError("shared blocks follow from whole lengths: give whole means, or a file of lengths")
-            from race_report.counts import Group
-
-            groups = [Group(int(prompt), [int(completion)] * size)]
-            return _repeated(count_generation(groups, prefix_sharing=prefix_sharing, window=window), self._groups)
+            return _repeated(_by_blocks(int(prompt), int(completion), size, window), self._groups)
         shared_by = size if prefix_sharing == "group" else 1
         found = generation_from_means(self._generated, prompt, completion, group_size=shared_by, window=window)
         read = found.prefill.counts.tokens
@@ -180,6 +177,19 @@ class LengthsByMeans:
 
         _, _, prompt, completion = self._means
         return scoring_from_means(sequences, prompt, completion, window=window).counts
+
+
+def _by_blocks(prompt: int, completion: int, size: int, window: int | None) -> GenerationCounts:
+    """Count a group whose completions are equally long: the first, and as many others as it has."""
+    one, two = (
+        count_generation([Group(prompt, [completion] * number)], prefix_sharing="blocks", window=window)
+        for number in (1, 2)
+    )
+    prefill, decode = (
+        sum_counts([scale_counts(second, size - 1), scale_counts(first, 2 - size)])
+        for first, second in zip(one[:2], two[:2], strict=True)
+    )
+    return GenerationCounts(prefill, decode, two.cached_tokens * (size - 1))
 
 
 def _repeated(generation: GenerationCounts, number: int) -> GenerationCounts:

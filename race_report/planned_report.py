@@ -19,6 +19,7 @@ RUN: Final = "plan"
 """The id of the run."""
 
 _SECONDS: Final = 3600
+_ALL_PAIRS: Final = "/*/attention_pairs"
 
 
 class Assumption(NamedTuple):
@@ -48,6 +49,13 @@ class PlannedHardware:
         return flops / (self.peak * self.mfu) / _SECONDS
 
 
+def pairs_basis(plan: Plan) -> str | None:
+    """Say what the attention pairs of a plan are: a lower bound where they follow from means; None where none are."""
+    if plan.is_by_parameter_rule:
+        return None
+    return "lower_bound" if isinstance(plan.lengths, Means) else "estimated"
+
+
 def assumptions(plan: Plan) -> Iterator[Assumption]:
     """Give what a plan takes for granted."""
     ledger, totals = f"/runs/{RUN}/ledger", f"/runs/{RUN}/totals"
@@ -55,19 +63,20 @@ def assumptions(plan: Plan) -> Iterator[Assumption]:
         sentence = "the plain parameter rule: 2N a completion token forward; prompts and attention are left out"
         yield Assumption(f"{totals}/total_flops", "estimated", sentence)
     elif isinstance(plan.lengths, Means):
-        sentence = "pairs are a lower bound: from mean lengths, as if all sequences were equally long"
-        yield Assumption(f"{ledger}/*/attention_pairs", "lower_bound", sentence)
+        sentence = "attention pairs follow from means, as if all sequences were equally long: the fewest there can be"
+        yield Assumption(ledger + _ALL_PAIRS, "lower_bound", sentence)
     elif plan.steps > 1:
         yield Assumption(f"{ledger}/*/tokens", "estimated", "every step has the lengths of the step in the file")
-    if plan.trained_per_group is not None and not isinstance(plan.lengths, Means):
-        sentence = f"{plan.trained_per_group} rollouts of a group are trained on, taken to be of its mean lengths"
+    if plan.trained_per_group is not None:
+        sentence = f"the {plan.trained_per_group} rollouts of a group that are trained on are like all of it"
+        if plan.has_old_logprobs or plan.reference is not None:
+            sentence += ", and only they get log-probabilities"
         yield Assumption(f"{ledger}/update/tokens", "estimated", sentence)
     if plan.policy.trained == "adapter" and plan.is_adapter_merged:
         sentence = "the adapter is merged into the weights in rollouts"
         yield Assumption(f"{ledger}/decode/flops", "estimated", sentence)
     if plan.prefix_sharing == "none" and not plan.is_by_parameter_rule:
-        phase = "prefill"
-        yield Assumption(f"{ledger}/{phase}/tokens", "estimated", "every rollout reads its own prompt")
+        yield Assumption(f"{ledger}/prefill/tokens", "estimated", "every rollout reads its own prompt")
     left_out = [
         word
         for word, is_there in (("old", plan.has_old_logprobs), ("reference", plan.reference is not None))
@@ -80,11 +89,24 @@ def assumptions(plan: Plan) -> Iterator[Assumption]:
         yield Assumption(f"{totals}/feedback_flops", "estimated", "rules give the rewards; no model judges")
 
 
+def _by_line(general: Assumption, plan: Plan, ledger: Sequence[Line]) -> Iterator[Assumption]:
+    """Say of each line whether its pairs are a lower bound: those that are convex in the lengths they are means of."""
+    if not general.pointer.endswith(_ALL_PAIRS):
+        yield general
+        return
+    for line in ledger:
+        is_convex = not line.phase.endswith("decode") and (line.phase != "prefill" or plan.prefix_sharing != "blocks")
+        above = f"{general.pointer.removesuffix(_ALL_PAIRS)}/{line.phase}"
+        for key in ("attention_pairs", "bounded_attention_pairs"):
+            if key in entry_value(line):
+                yield general._replace(pointer=f"{above}/{key}", basis="lower_bound" if is_convex else "estimated")
+
+
 def planned_report(plan: Plan, ledger: Sequence[Line], hardware: PlannedHardware | None = None) -> dict[str, Any]:
     """Give the report on a plan, as a value to write; without hardware it names that gap."""
     totals = planned_totals(ledger)
     gaps = list(_gaps(plan, hardware))
-    said = [*assumptions(plan)]
+    said = [one for general in assumptions(plan) for one in _by_line(general, plan, ledger)]
     pools = []
     if hardware is not None:
         pool = _pool(hardware, totals.total)
@@ -103,6 +125,7 @@ def planned_report(plan: Plan, ledger: Sequence[Line], hardware: PlannedHardware
                 "algorithm": _algorithm(plan),
                 "rollouts": _rollouts(plan),
                 "feedback": list(_feedback(plan)),
+                **({} if plan.is_by_parameter_rule else {"conventions": _engine(plan)}),
                 "ledger": [entry_value(line, is_by_counts=not plan.is_by_parameter_rule) for line in ledger],
                 "totals": {
                     **{f"{name}_flops": flops for name, flops in totals._asdict().items()},
@@ -126,6 +149,9 @@ def _gaps(plan: Plan, hardware: PlannedHardware | None) -> Iterator[dict[str, st
     if plan.is_by_parameter_rule:
         for count in ("attention_pairs", "bounded_attention_pairs", "logit_rows"):
             yield {"pointer": f"/runs/{RUN}/ledger/*/{count}", "reason": "the parameter rule leaves it out"}
+    for model in plan.models:
+        if model.parameters is None:
+            yield {"pointer": f"/models/{model.id}/coefficients", "reason": "a size alone is planned with"}
 
 
 def entry_value(line: Line, *, is_by_counts: bool = True) -> dict[str, Any]:
@@ -208,6 +234,11 @@ def _rollouts(plan: Plan) -> dict[str, Any]:
         "group_sizes": [{"size": size, "groups": number} for size, number in sorted(found.group_sizes.items())],
         "trained_group_sizes": [{"size": size, "groups": number} for size, number in sorted(trained.items())],
     }
+
+
+def _engine(plan: Plan) -> dict[str, Any]:
+    """Describe the engine that is to generate."""
+    return {"kv_cache": True, "prefix_sharing": plan.prefix_sharing}
 
 
 def _feedback(plan: Plan) -> Iterator[dict[str, Any]]:
