@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from race_report.counts import scale_counts
-from race_report.flops import ModelCoefficients, PassCounts, default_factors, entry_flops
+from race_report.flops import Factors, ModelCoefficients, PassCounts, default_factors, entry_flops
 from race_report.planned_lengths import LengthsByMeans, LengthsOfStep, Means
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class PlannedModel(NamedTuple):
     trained: Literal["none", "full", "adapter"] = "none"
     window: int | None = None
     """Keys that a token of the layers that slide attends to at most."""
+    update_factors: Factors | None = None
+    """Multipliers of its update, where those of `trained` are not true: a head that is trained beside an adapter."""
 
 
 class JudgedTokens(NamedTuple):
@@ -216,7 +218,8 @@ def _line(
 
 
 def _flops(coefficients: ModelCoefficients, line: Line) -> int:
-    factors = default_factors(line.operation, line.model.trained)
+    own = line.model.update_factors if line.operation == "update" else None
+    factors = own or default_factors(line.operation, line.model.trained)
     assert factors is not None
     return entry_flops(coefficients, line.counts, factors)
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from race_report.finding import Exit
-from race_report.flops import ModelCoefficients
+from race_report.flops import UPDATE, ModelCoefficients
 from race_report.model_page import NotDescribed, describe
 from race_report.plan import JudgedTokens, Plan, PlannedModel, planned_ledger
 from race_report.planned_lengths import Means
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from race_report.architecture import Transformer
     from race_report.counts import Group
+    from race_report.flops import Factors
     from race_report.model_page import ModelPage
     from race_report.plan import Line
     from race_report.planned_report import PlannedHardware
@@ -126,7 +127,9 @@ def _policy(options: Mapping[str, Any]) -> PlannedModel:
     page = describe(name, adapter=path or words, role="policy", command=COMMAND)
     if words is None:
         words = _words_of_adapter(page)
-    policy = _described("policy", "policy", page)._replace(trained="adapter", adapter=words)
+    policy = _described("policy", "policy", page)._replace(
+        trained="adapter", adapter=words, update_factors=_factors_beside(page)
+    )
     return policy if _follows(page, words) else policy._replace(architecture=None)
 
 
@@ -146,6 +149,24 @@ def _words_of_adapter(page: ModelPage) -> dict[str, Any]:
         "modules_to_save": own.get("modules_to_save"),
     }
     return {key: value for key, value in said.items() if value}
+
+
+def _factors_beside(page: ModelPage) -> Factors | None:
+    """Give the multipliers of an update that trains the head beside the adapter; None where it does not."""
+    saved = (page.adapter_words or {}).get("modules_to_save")
+    if not saved:
+        return None
+    if any(_is_saved(name, saved) for name, _ in page.model.named_matrices()):
+        why = "`modules_to_save` trains matrices of layers beside the adapter, whose update is not counted here"
+        raise NotDescribed(Exit.FINDINGS, f"{page.name}: {why}")
+    is_head = any(_is_saved(matrix.name, saved) for matrix in page.model.head.matrices)
+    return UPDATE["adapter"]._replace(head=UPDATE["full"].head) if is_head else None
+
+
+def _is_saved(name: str, saved: Sequence[str]) -> bool:
+    """Tell whether a module, or one that it lies in, ends with a listed word."""
+    words = name.split(".")
+    return any(".".join(words[: end + 1]).endswith(tuple(saved)) for end in range(len(words)))
 
 
 def _follows(page: ModelPage, words: Mapping[str, Any]) -> bool:

@@ -156,7 +156,7 @@ def _gaps(plan: Plan, hardware: PlannedHardware | None) -> Iterator[dict[str, st
 
 def entry_value(line: Line, *, is_by_counts: bool = True) -> dict[str, Any]:
     """Give a line of the ledger as a report has it; counts whose coefficient is 0 are left out."""
-    costs = line.model.coefficients
+    costs, own = line.model.coefficients, line.model.update_factors
     needed = {
         "attention_pairs": is_by_counts and costs.attention_width,
         "bounded_attention_pairs": is_by_counts and costs.bounded_attention_width,
@@ -175,6 +175,7 @@ def entry_value(line: Line, *, is_by_counts: bool = True) -> dict[str, Any]:
         "sequences": line.sequences,
         **counts,
         **({"cached_tokens": line.cached_tokens} if line.cached_tokens else {}),
+        **({"multipliers": own._asdict()} if own is not None and line.operation == "update" else {}),
         "flops": line.flops,
         "basis": "estimated",
         "method": "counts" if is_by_counts else "parameter_rule",

@@ -242,12 +242,25 @@ def test_an_adapter_of_a_file_is_that_of_the_same_rank(race: Race, tmp_path: Pat
         {"bias": "all"},
         {"layers_to_transform": [0, 1]},
         {"modules_to_save": ["embed_tokens"], "rank_pattern": {"q_proj": 4}},
+        {"modules_to_save": ["lm_head"]},
     ],
 )
 def test_a_report_says_an_adapter_as_far_as_its_words_go(race: Race, tmp_path: Path, more: dict[str, Any]) -> None:
     write(tmp_path / "adapter_config.json", {**ADAPTER, **more})
     race("count", *POLICY, *RUN, *NODE, "--adapter", "adapter_config.json", "-o", "plan.json")
     assert_level(tmp_path / "plan.json", 2)
+
+
+def test_a_head_that_is_trained_beside_an_adapter_costs_as_in_a_full_update(race: Race, tmp_path: Path) -> None:
+    flops = []
+    for saved in ([], ["lm_head"]):
+        write(tmp_path / "adapter_config.json", {**ADAPTER, "modules_to_save": saved})
+        update = counted(race, *POLICY, *MEANS, "--adapter", "adapter_config.json")["ledger"][-1]
+        flops.append(update["flops"])
+    assert flops[1] - flops[0] == 2 * 233_373_696 * 512
+    write(tmp_path / "adapter_config.json", {**ADAPTER, "modules_to_save": ["mlp"]})
+    done = race("count", *POLICY, *MEANS, "--adapter", "adapter_config.json")
+    assert (done.returncode, "matrices of layers beside the adapter" in done.stderr) == (1, True)
 
 
 def test_a_report_keeps_the_keys_that_matter_and_no_path(race: Race, tmp_path: Path) -> None:
