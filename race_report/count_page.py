@@ -144,7 +144,7 @@ def _row(name: str, tokens: str, flops: int, total: int) -> str:
 
 
 def _flops(flops: float) -> str:
-    return f"{flops:.3e}".replace("e+", "e")
+    return f"{flops:.3e}".replace("e+", "e") if flops else "0"
 
 
 def _hours(hours: float) -> str:

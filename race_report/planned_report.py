@@ -68,7 +68,7 @@ def assumptions(plan: Plan) -> Iterator[Assumption]:
     elif plan.steps > 1:
         yield Assumption(f"{ledger}/*/tokens", "estimated", "every step has the lengths of the step in the file")
     if plan.trained_per_group is not None:
-        sentence = f"the {plan.trained_per_group} rollouts of a group that are trained on are like all of it"
+        sentence = f"rollouts that are trained on, {plan.trained_per_group} of each group, are like all of it"
         if plan.has_old_logprobs or plan.reference is not None:
             sentence += ", and only they get log-probabilities"
         yield Assumption(f"{ledger}/update/tokens", "estimated", sentence)

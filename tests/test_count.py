@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -310,3 +311,45 @@ def test_a_file_that_is_there_is_kept(race: Race, tmp_path: Path) -> None:
     assert (tmp_path / "plan.yaml").read_text("utf-8").startswith('race_version: "1.0"\n')
     assert race("count", *LORA, *RUN, "-o", "plan.txt").returncode == 0
     assert "learning share p = " in (tmp_path / "plan.txt").read_text("utf-8")
+
+
+def test_people_read_what_was_planned_and_what_was_assumed(race: Race, tmp_path: Path) -> None:
+    """Tokens are those of the lengths: prompts 200 twice and 64; fed back 309, 511 and 6; trained on 611 and 71."""
+    write(tmp_path / "step.jsonl", '{"prompt": 200, "completions": [310, 512]}\n{"prompt": 64, "completions": [7]}\n')
+    done = race(
+        *("count", "--model", "Qwen/Qwen3-30B-A3B", "--lengths", "step.jsonl", "--steps", "100000"),
+        *("--trained-per-group", "1", "--updates-per-batch", "2", "--kl-coefficient", "0.1"),
+        *("--accelerator", "H100 SXM", "--count", "8", "--mfu", "0.0004"),
+    )
+    assert (
+        done.stdout
+        == inspect.cleandoc(
+            """
+        policy                 Qwen/Qwen3-30B-A3B: 30,532,122,624 parameters, 3,353,032,704 active, all trained
+        reference              Qwen/Qwen3-30B-A3B: 30,532,122,624 parameters, 3,353,032,704 active
+        rollouts               300,000 = 100,000 steps x 2 prompts x 1 to 2
+        mean tokens            prompt 154.667, completion 276.333
+        trained on             200,000 (1 of each group), 2 times
+
+                                           tokens      FLOPs    share
+        search                                      7.864e17   21.4 %
+          prefill                      46,400,000   2.569e17    7.0 %
+          decode                       82,600,000   5.295e17   14.4 %
+        learning                                    2.896e18   78.6 %
+          reference_logprobs           68,200,000   4.138e17   11.2 %
+          update                      136,400,000   2.483e18   67.4 %
+        feedback                    no model runs          0    0.0 %
+        total                                       3.683e18  100.0 %
+
+        learning share p = 0.786
+        a rollout step has 3.683e13 FLOPs
+        2,585 GPU-hours on NVIDIA H100 SXM, 323 hours on 8, at an MFU of 0.0004 of 989.4e12 FLOP/s (bf16, dense)
+        assumed: every step has the lengths of the step in the file
+        assumed: rollouts that are trained on, 1 of each group, are like all of it, and only they get log-probabilities
+        assumed: every rollout reads its own prompt
+        assumed: no pass for old log-probabilities
+        assumed: rules give the rewards; no model judges
+        """
+        )
+        + "\n"
+    )
