@@ -39,9 +39,10 @@ docs-check: $(VENV)/.dev
 	$(BIN)/python -m race_report.schema_export | diff schema/1.0/race-report.schema.json -
 	$(BIN)/cog --check --diff schema/1.0/SPEC.md schema/RULES.md
 
-bench: $(VENV)/.dev  ## measure against check-jsonschema; ratios within one run
+bench: $(VENV)/.dev  ## measure against check-jsonschema, and race count against race --version; ratios within one run
 	$(BIN)/python tests/bench/validate.py
 	$(BIN)/python tests/bench/throughput.py
+	$(BIN)/python tests/bench/count.py
 
 soak: $(VENV)/.dev  ## twenty times as many generated documents
 	RACE_SOAK=20 $(BIN)/pytest tests/test_engines.py

@@ -7,6 +7,7 @@ square of a length. P is the length of a prompt, C that of a completion (the end
 
 from __future__ import annotations
 
+from operator import mul
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from race_report.flops import PassCounts
@@ -55,6 +56,11 @@ def windowed_pairs(tokens: int, cached: int, window: int) -> int:
 def sum_counts(passes: Iterable[PassCounts]) -> PassCounts:
     """Add passes, count by count; of none, all counts are 0."""
     return PassCounts(*map(sum, zip(*passes, strict=True))) if (passes := list(passes)) else PassCounts(0)
+
+
+def scale_counts(counts: PassCounts, number: int, parts: int = 1) -> PassCounts:
+    """Multiply whole counts by a number; with `parts`, by so many parts of one, to the nearest integer, halves up."""
+    return PassCounts(*[(2 * int(count) * number + parts) // (2 * parts) for count in counts])
 
 
 def count_forward(
@@ -107,17 +113,17 @@ def count_generation(
         _check(group)
         prompt, begun = group.prompt, [length for length in group.completions if length]
         hit = {"none": 0, "group": prompt, "blocks": (prompt - 1) // block_size * block_size}[prefix_sharing]
-        for index, completion in enumerate(begun):
-            cached = hit if index else 0
-            cached_tokens += cached
-            rows = 1 if sampled_chunk is None else -(-(prompt - cached) // sampled_chunk)
+        others = max(0, len(begun) - 1)
+        cached_tokens += others * hit
+        for cached, number in ((0, len(begun) - others), (hit, others)):
             if cached < prompt:
-                reads.append(count_forward(prompt - cached, cached, logit_rows=rows, window=window, adapter=adapter))
-            if not kv_cache:
-                reads.append(_read_again(prompt, completion, window, adapter=adapter))
-            decodes.append(
-                count_forward(completion - 1, prompt, logit_rows=completion - 1, window=window, adapter=adapter)
-            )
+                rows = 1 if sampled_chunk is None else -(-(prompt - cached) // sampled_chunk)
+                read = count_forward(prompt - cached, cached, logit_rows=rows, window=window, adapter=adapter)
+                reads.append(scale_counts(read, number))
+        if not kv_cache:
+            reads += [_read_again(prompt, completion, window, adapter=adapter) for completion in begun]
+        fed_back = [completion - 1 for completion in begun]
+        decodes.append(_count_forwards(fed_back, prompt, logit_rows=sum(fed_back), window=window, adapter=adapter))
     return GenerationCounts(sum_counts(reads), sum_counts(decodes), cached_tokens)
 
 
@@ -136,10 +142,10 @@ def count_scoring(
     passes = []
     for group in groups:
         _check(group)
-        for completion in group.completions:
-            length = group.prompt + completion
-            rows = {"completion": completion, "all": length, "all_but_last": length - 1}[logit_rows]
-            passes.append(count_forward(length, logit_rows=rows, window=window, adapter=adapter))
+        lengths = [group.prompt + completion for completion in group.completions]
+        tokens = sum(lengths)
+        rows = {"completion": sum(group.completions), "all": tokens, "all_but_last": tokens - len(lengths)}[logit_rows]
+        passes.append(_count_forwards(lengths, 0, logit_rows=rows, window=window, adapter=adapter))
     return sum_counts(passes)
 
 
@@ -157,7 +163,7 @@ def count_update(
     through the same counts; their multipliers tell them apart. `adapter` where adapters are trained.
     """
     once = count_scoring(groups, logit_rows=logit_rows, window=window, adapter=adapter)
-    return sum_counts([once] * updates_per_batch)
+    return scale_counts(once, updates_per_batch)
 
 
 def count_reward(lengths: Iterable[int], *, window: int | None = None, adapter: bool = False) -> PassCounts:
@@ -187,6 +193,16 @@ def count_stepwise_reward(
             raise ValueError(f"a step ends where it began or later: {list(ends)}")
         lengths += ends[-1:] if kv_cache else ends
     return count_reward(lengths, window=window, adapter=adapter)
+
+
+def _count_forwards(
+    lengths: Sequence[int], cached: int, *, logit_rows: int, window: int | None, adapter: bool
+) -> PassCounts:
+    """Count passes of `count_forward` together, each over its own length and the same cached tokens."""
+    tokens = sum(lengths)
+    pairs = tokens * cached + (sum(map(mul, lengths, lengths)) + tokens) // 2
+    bounded = 0 if window is None else sum(windowed_pairs(length, cached, window) for length in lengths)
+    return PassCounts(tokens, logit_rows, pairs, bounded, tokens if adapter else 0)
 
 
 def _check(group: Group) -> None:

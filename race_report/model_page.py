@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from race_report.architecture import (
     Underivable,
@@ -19,7 +19,7 @@ from race_report.finding import Exit
 from race_report.source import MAX_BYTES, STDIN, SUFFIXES, Loaded, load_bytes, read_file, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from race_report.architecture import ParameterCounts, Transformer
     from race_report.flops import ModelCoefficients
@@ -58,6 +58,12 @@ class ModelPage:
     model: Transformer
     parameters: ParameterCounts
     coefficients: ModelCoefficients
+    architecture: Mapping[str, Any]
+    """The keys of its configuration that were read."""
+    is_known: bool
+    """Whether it stands in the catalogue, so that its name is public."""
+    adapter_words: Mapping[str, Any] | None = None
+    """The keys of the adapter_config.json that it was read from."""
 
     def json_text(self) -> str:
         """Give the page for programs; all keys are there, whatever the model."""
@@ -90,8 +96,35 @@ class ModelPage:
             yield note
 
 
-def describe(name: str, *, adapter: str | None = None, head: str | None = None, labels: int | None = None) -> ModelPage:
+class _Read(dict[str, Any]):
+    """The keys of a configuration; those that are asked for are remembered, because a report holds them and no more."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Give a value and remember that it mattered."""
+        self._asked.add(key)
+        return super().get(key, default)
+
+    def that_mattered(self) -> dict[str, Any]:
+        """Give the keys that were asked for and have a value."""
+        return {key: value for key, value in self.items() if key in self._asked and value is not None}
+
+
+def describe(
+    name: str,
+    *,
+    adapter: str | Mapping[str, Any] | None = None,
+    head: str | None = None,
+    labels: int | None = None,
+    role: str | None = None,
+    command: str = "race model",
+) -> ModelPage:
     """Describe the model of a configuration file, of the folder that holds it, or of the catalogue.
+
+    `adapter` is the path of an adapter_config.json, or an adapter in the words of a report.
 
     Raises:
         NotDescribed: there is no such file or model, a file cannot be read, or nothing follows from it.
@@ -100,25 +133,28 @@ def describe(name: str, *, adapter: str | None = None, head: str | None = None, 
     path = _config_path(name)
     known = None if path is not None else find_model(name)
     if path is not None:
-        loaded = _object(path)
-        config, source = loaded.value, path
+        loaded = read_object(path)
+        config, source = _Read(loaded.value), path
     elif known is not None:
         loaded = None
-        config, source = known.architecture, known.source
+        config, source = _Read(known.architecture), known.source
     else:
-        raise _unknown(name)
-    model = _derived(path or name, loaded, lambda: transformer_of(config, head=head, labels=labels))
-    carried = None
-    if adapter is not None:
-        adapting = _object(adapter)
-        carried = _derived(adapter, adapting, lambda: adapter_of(adapting.value, model))
-    parameters, coefficients = _derived(adapter or path or name, None, lambda: with_adapter(model, carried))
+        raise _unknown(name, command)
+    model = _derived(path or name, loaded, lambda: transformer_of(config, head=head, labels=labels, role=role))
+    adapting = read_object(adapter) if isinstance(adapter, str) else None
+    words: Any = adapter if adapting is None else adapting.value
+    where = adapter if isinstance(adapter, str) else path or name
+    carried = None if words is None else _derived(where, adapting, lambda: adapter_of(words, model))
+    parameters, coefficients = _derived(where, None, lambda: with_adapter(model, carried))
     return ModelPage(
         name=known.name if known is not None else name,
         source=source,
         model=model,
         parameters=parameters,
         coefficients=coefficients,
+        architecture=config.that_mattered(),
+        is_known=known is not None,
+        adapter_words=None if adapting is None else adapting.value,
     )
 
 
@@ -130,29 +166,30 @@ def _config_path(name: str) -> str | None:
     return name if is_path else None
 
 
-def _unknown(name: str) -> NotDescribed:
+def _unknown(name: str, command: str) -> NotDescribed:
     near = near_names(name)
     hint = f"did you mean {' or '.join(near)}?" if near else "give the model's config.json"
-    return NotDescribed(Exit.USAGE, f'race model: no file and no model of the catalogue is named "{name}"; {hint}')
+    return NotDescribed(Exit.USAGE, f'{command}: no file and no model of the catalogue is named "{name}"; {hint}')
 
 
-def _object(path: str) -> Loaded:
+def read_object(path: str) -> Loaded:
     """Read a file that holds one object."""
     from race_report.parsed import Unparsable
 
     try:
         loaded = load_bytes(within(read_file(path), MAX_BYTES), path)
     except Unparsable as error:
-        raise NotDescribed(Exit.UNREADABLE, *_fault_lines(path, error.fault)) from error
+        raise NotDescribed(Exit.UNREADABLE, *fault_lines(path, error.fault)) from error
     fault = next((fault for fault in loaded.faults if fault.rule != "byte-order-mark"), None)
     if fault is not None:
-        raise NotDescribed(Exit.UNREADABLE, *_fault_lines(path, fault))
+        raise NotDescribed(Exit.UNREADABLE, *fault_lines(path, fault))
     if not isinstance(loaded.value, dict):
         raise NotDescribed(Exit.FINDINGS, f"{path}: this is no object with the keys of a configuration")
     return loaded
 
 
-def _fault_lines(path: str, fault: Fault) -> tuple[str, ...]:
+def fault_lines(path: str, fault: Fault) -> tuple[str, ...]:
+    """Say what is wrong with a file, with its place."""
     span = None if fault.rule in ("unreadable-file", "file-too-large") else fault.span
     place = path if span is None else f"{path}:{span.line}:{span.column}"
     hint = (f"    mend: {fault.hint}",) if fault.hint and fault.rule == "invalid-syntax" else ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final
 
+from race_report.one_line import on_one_line
 from race_report.rules import BY_CODE
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ GAP: Final = "gap-not-named"
 _LONGEST_POINTER: Final = 200
 _LONGEST_MESSAGE: Final = 1000
 
-_UNSHOWN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-"""Characters that end a line, drive a terminal or turn its text around."""
-
 
 def text_lines(results: Sequence[Result], reasons: Mapping[str, str] | None = None) -> Iterator[str]:
     """Give what a person reads: findings, then a word on each file, then a sum.
@@ -36,11 +33,6 @@ def text_lines(results: Sequence[Result], reasons: Mapping[str, str] | None = No
 
     """
     yield from map(on_one_line, _text_lines(results, reasons or {}))
-
-
-def on_one_line(text: str) -> str:
-    """Escape the characters that would break a line, drive a terminal or turn its text around."""
-    return _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _text_lines(results: Sequence[Result], reasons: Mapping[str, str]) -> Iterator[str]:

@@ -64,6 +64,15 @@ def test_devices_and_architectures_are_looked_up_where_a_report_names_one(
         assert (module in modules) == is_read
 
 
+def test_counting_a_plan_from_a_file_loads_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "step.jsonl").write_text('{"prompt": 1, "completions": [2]}', "utf-8")
+    arguments = ("count", "--model", "Qwen/Qwen2.5-1.5B", "--rank", "8", "--lengths", "step.jsonl")
+    modules = modules_after("from race_report.__main__ import main; main()", *arguments, cwd=tmp_path)
+    assert "race_report.plan" in modules
+    assert not modules & HEAVY
+    assert not modules & {"race_report.rules", "race_report.json_text", "fractions", "difflib"}
+
+
 def test_findings_in_json_load_nothing_heavy_either(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"race_version": "1.0", "modles": NaN}', "utf-8")
     modules = modules_after("from race_report.__main__ import main; main()", "validate", "a.json", cwd=tmp_path)

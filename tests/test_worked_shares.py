@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -10,6 +11,12 @@ from race_report.architecture import transformer_of
 from race_report.architecture.adapter import adapter_of
 from race_report.counts import Group, count_generation, count_reward, count_update
 from race_report.flops import FORWARD, ModelCoefficients, default_factors, entry_flops
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    Race = Callable[..., subprocess.CompletedProcess[str]]
 
 PROMPT, COMPLETION = 256, 1024
 GROUPS = [Group(PROMPT, [COMPLETION])]
@@ -76,7 +83,7 @@ def tera(flops: int) -> str:
     return f"{flops / 1e12:.4f}"
 
 
-@pytest.mark.parametrize(
+TABLE = pytest.mark.parametrize(
     ("size", "by_rules", "judged", "adapter", "full"),
     [
         ("0.5B", ".321/.679", ".060/.127/.813", "2.6688", "3.7961"),
@@ -88,6 +95,10 @@ def tera(flops: int) -> str:
         ("72B", ".331/.669", ".321/.649/.030", "372.6556", "553.3343"),
     ],
 )
+"""The table at the end of section 2 of the sheet of formulas."""
+
+
+@TABLE
 def test_the_worked_shares_come_out_digit_for_digit(
     size: str, by_rules: str, judged: str, adapter: str, full: str
 ) -> None:
@@ -97,6 +108,24 @@ def test_the_worked_shares_come_out_digit_for_digit(
     assert shares(rollout, update) == by_rules
     assert shares(rollout, update, judged_flops()) == judged
     assert (tera(update), tera(update_flops(policy, "full"))) == (adapter, full)
+
+
+@TABLE
+def test_the_worked_shares_come_out_of_the_command(
+    race: Race, size: str, by_rules: str, judged: str, adapter: str, full: str
+) -> None:
+    def counted(*options: str) -> list[int]:
+        lengths = ("--prompt-tokens", str(PROMPT), "--completion-tokens", str(COMPLETION))
+        done = race("count", "--model", f"Qwen/Qwen2.5-{size}", *lengths, *options, "--format", "json")
+        assert (done.returncode, done.stderr) == (0, "")
+        totals = json.loads(done.stdout)["totals"]
+        return [totals[f"{component}_flops"] for component in ("search", "learning", "feedback")]
+
+    search, learning, feedback = counted("--rank", "16", "--reward-model", "Qwen/Qwen2.5-Math-PRM-7B")
+    assert shares(search, learning) == by_rules
+    assert shares(search, learning, feedback) == judged
+    assert counted("--rank", "16") == [search, learning, 0]
+    assert (tera(learning), tera(counted()[1])) == (adapter, full)
 
 
 @pytest.mark.parametrize(("size", "shared"), [(2, "0.767"), (8, "0.781"), (64, "0.785")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -40,6 +39,8 @@ def find_model(name: str) -> KnownModel | None:
 
 def near_names(name: str) -> list[str]:
     """Give the hub names that are nearest to one that is not known, with or without their owner."""
+    from difflib import get_close_matches
+
     models = known_models()
     asked = name.strip().lower()
     whole = get_close_matches(asked, models, n=3, cutoff=0.75)
