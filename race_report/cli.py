@@ -44,6 +44,7 @@ def race() -> None:
     Check:    race validate report.yaml
     Table:    race render report.yaml --to latex -o table.tex
     Model:    race model Qwen/Qwen2.5-1.5B
+    Proof:    race replay report.json
     """
 
 
@@ -244,6 +245,85 @@ def render(
         message = f"{output} is one of the reports: name another file for the table"
         raise click.UsageError(message)
     _write(text, output, force=force, ours=MADE_BY)
+
+
+@race.command()
+@click.argument("report")
+@click.argument("trace", required=False)
+@click.option("--run", "run_id", metavar="ID", help="The run that TRACE is of, where the report has several.")
+@format_option
+def replay(report: str, trace: str | None, run_id: str | None, output_format: str) -> None:
+    """Prove that a ledger is the sum of its trace.
+
+    REPORT names its trace and the digest of it; TRACE is another place where the
+    trace lies. Every figure of every entry is shown by the trace and by the
+    ledger; they agree to the integer, or the difference is named.
+
+    \b
+    Example:  race replay report.json
+              race replay report.json /archive/trace.jsonl
+
+    \b
+    Exit code: 0 all agree; 1 a figure differs, or the trace was changed; 2 wrong
+    usage; 3 report or trace cannot be read; 4 an unknown version of the standard.
+    """
+    from race_report.output import on_one_line, text_lines
+    from race_report.replay_page import NotReplayable, replay_page
+
+    try:
+        page = replay_page(report, trace, run_id)
+    except NotReplayable as error:
+        raise click.UsageError(str(error)) from error
+    if output_format == "json":
+        print_text(page.json_text())
+    elif page.result.view is None:
+        print_text("\n".join(text_lines([page.result])))
+    else:
+        print_text("\n".join(map(on_one_line, page.text_lines())))
+    sys.exit(page.exit_code)
+
+
+@race.command()
+@click.argument("journals", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The trace to write.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def merge(journals: tuple[str, ...], output: str, force: bool) -> None:  # noqa: FBT001
+    """Merge the journals of all workers of a run into one trace.
+
+    Lines are kept as they were written, sorted by worker and sequence number, so
+    that the same records give the same digest. A torn last line is left out.
+
+    \b
+    Example:  race merge rank-0.jsonl rank-1.jsonl -o trace.jsonl
+    """
+    from race_report.output import on_one_line
+    from race_report.parsed import Unparsable
+    from race_report.trace import merge as merged_of
+    from race_report.trace import write_lines
+
+    if os.path.exists(output) and any(os.path.exists(path) and os.path.samefile(output, path) for path in journals):
+        message = f"{output} is one of the journals: name another file for the trace"
+        raise click.UsageError(message)
+    if os.path.exists(output) and not force:
+        message = f"{output} is there already; overwrite it with --force"
+        raise click.UsageError(message)
+    try:
+        merged = merged_of(journals)
+    except Unparsable as error:
+        print_error(on_one_line(f"{error.fault.path}: {error.fault.message}"))
+        sys.exit(Exit.UNREADABLE)
+    for fault in merged.faults:
+        line, column = (fault.span.line, fault.span.column) if fault.span else (1, 1)
+        print_error(on_one_line(f"{fault.path}:{line}:{column}: {fault.message}"))
+    if not merged.is_whole:
+        print_error("nothing was written: mend the errors first")
+        sys.exit(Exit.FINDINGS)
+    try:
+        write_lines(merged.lines, output)
+    except OSError as error:
+        print_error(f"race: cannot write {output}: {(error.strerror or str(error)).lower()}")
+        sys.exit(Exit.UNREADABLE)
+    print_text(f"{output}: {len(merged.lines)} records, sha256 {merged.sha256}")
 
 
 @race.command()

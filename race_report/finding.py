@@ -62,6 +62,8 @@ class Finding:
     message: str
     hint: str
     span: Span
+    path: str = ""
+    """The file where it stands, where that is the trace; empty for the report."""
 
 
 def rule(code: str, *, severity: Severity = Severity.ERROR) -> Callable[[Check], Rule]:

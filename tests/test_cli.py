@@ -164,7 +164,7 @@ KEYS = {
     "summary": {"files", "checked", "skipped", "errors", "warnings"},
     "file": {"path", "skipped", "level", "lower_bound", "next_level_lacks", "findings"},
     "finding": {
-        *("code", "name", "severity", "pointer", "line", "column", "end_line", "end_column", "message", "hint"),
+        *("code", "name", "severity", "pointer", "path", "line", "column", "end_line", "end_column", "message", "hint"),
     },
 }
 
