@@ -39,7 +39,7 @@ bench: $(VENV)/.dev  ## measure against check-jsonschema; ratios within one run
 	$(BIN)/python tests/bench/throughput.py
 
 soak: $(VENV)/.dev  ## twenty times as many generated documents, journals and kills
-	RACE_SOAK=20 $(BIN)/pytest tests/test_engines.py tests/test_trace.py
+	RACE_SOAK=20 $(BIN)/pytest tests/test_engines.py tests/test_trace.py tests/test_meter.py
 
 coverage: $(VENV)/.dev  ## lines that the tests run, those in the command itself included
 	$(BIN)/pytest --cov=race_report --cov-report=term-missing:skip-covered --cov-fail-under=95

@@ -234,16 +234,18 @@ def _figures(
 ) -> Iterator[Figure]:
     run = report.runs[at]
     entry = run.ledger[position]
+    counts_agree = True
     for name in (*COUNTED, *BESIDE):
         by_trace, stated = found.amounts.get(name), getattr(entry, name)
         if by_trace is None and (stated is None or name in BESIDE):
             continue
         figure = Figure(name, by_trace, stated)
+        counts_agree = counts_agree and figure.agrees
         yield figure if figure.agrees else figure._replace(cause=_cause(figure, entry, proven, workers, run))
     exact, model = _exact_flops(report, at, position, found), account(report).models.get(entry.model or "")
     if entry.flops is not None and exact is not None and model is not None:
         figure = Figure("flops", exact, entry.flops)
-        is_slip = not figure.agrees and relative_difference(entry.flops, exact) > ROUNDED
+        is_slip = counts_agree and not figure.agrees and relative_difference(entry.flops, exact) > ROUNDED
         yield figure._replace(cause=flops_cause(entry.flops, exact, entry, model, run)) if is_slip else figure
 
 
