@@ -135,9 +135,17 @@ def _files(paths: Sequence[str], max_bytes: int, *, hook: bool) -> Iterator[tupl
 
 
 @race.command()
+@click.option(
+    "--of",
+    "what",
+    type=click.Choice(["report", "record"]),
+    default="report",
+    show_default=True,
+    help="Of a report, or of a record of a trace.",
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write; standard output otherwise.")
 @click.option("--force", is_flag=True, help="Overwrite a file that is something else.")
-def schema(output: str | None, force: bool) -> None:  # noqa: FBT001
+def schema(what: str, output: str | None, force: bool) -> None:  # noqa: FBT001
     """Print the JSON Schema of the standard.
 
     \b
@@ -146,7 +154,8 @@ def schema(output: str | None, force: bool) -> None:  # noqa: FBT001
     from race_report._resources import read_text
     from race_report.standard import VERSION
 
-    _write(read_text("schema", VERSION, "race-report.schema.json"), output, force=force, ours='{\n  "$schema"')
+    name = "race-report.schema.json" if what == "report" else "trace-record.schema.json"
+    _write(read_text("schema", VERSION, name), output, force=force, ours='{\n  "$schema"')
 
 
 @race.command()

@@ -23,6 +23,7 @@ from race_report.counts import decode, prefill
 from race_report.reporting import report_of, viewed
 from race_report.standard import VERSION, view
 from race_report.trace import Journal, Key
+from race_report.trace.climbing import EXECUTED, Climb
 from race_report.trace.reading import BESIDE, COUNTED, SECONDS
 
 if TYPE_CHECKING:
@@ -40,9 +41,6 @@ _GENERATION: Final = {
     "preparation": ("data_generation", "data_generation"),
 }
 """The phases of reading prompts and of sampling, by component."""
-
-_GROWTH: Final = 1.5
-"""By how much executed FLOPs may grow from one record to the next of the same counts."""
 
 
 class Readings:
@@ -114,7 +112,7 @@ class Meter:
         seen = viewed({"race_version": VERSION, "models": self.models, "runs": [{"id": "main"}]})
         self._models = {model.id: model for model in seen.models}
         self._complete: set[tuple[Any, ...]] = set()
-        self._executed: dict[Key, tuple[dict[str, float], list[float]]] = {}
+        self._climbs: dict[Key, Climb] = {}
         self._phase: ContextVar[Phase | None] = ContextVar("phase", default=None)
         self.step: int | None = None
         self.policy_version: int | None = None
@@ -200,22 +198,17 @@ class Meter:
 
     def _refuse_running_total(self, key: Key, counts: dict[str, float]) -> None:
         """Refuse executed FLOPs that grow while nothing else does: the reading of a counter that was not reset."""
-        executed = counts.get("executed_flops")
-        if not executed:
-            return
-        alike = {name: number for name, number in counts.items() if name in COUNTED and name != "executed_flops"}
-        before, history = self._executed.get(key, ({}, []))
-        if before != alike:
-            history = []
-        jumps = bool(history) and executed >= _GROWTH * history[-1]
-        climbs = len(history) > 1 and executed - history[-1] == history[-1] - history[-2] > 0
-        if jumps or climbs:
+        climb = self._climbs.setdefault(key, Climb())
+        before = list(climb.values)
+        climb.takes(counts)
+        if climb.jumps or climb.is_even:
             message = (
-                f"executed_flops of {key.words} grow from {history[-1]} to {executed} while the counts stay the same: "
-                "is it a counter that was not reset? Give what this record alone did; Readings takes differences"
+                f"executed_flops of {key.words} grow from {before[-1]} to {counts[EXECUTED]} while the counts stay "
+                "the same: is it a counter that was not reset? Give what this record alone did; Readings takes the "
+                "differences"
             )
+            climb.values = before
             raise ValueError(message)
-        self._executed[key] = alike, [*history[-1:], executed]
 
     @contextlib.contextmanager
     def phase(self, component: str, phase: str | None = None, **where: Any) -> Iterator[Phase]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from race_report.accounting import COMPONENTS, account, factors_of
 from race_report.flops import ROUNDED, PassCounts, entry_flops, relative_difference
 from race_report.numbers import show_number
-from race_report.parsed import Fault, Unparsable
+from race_report.parsed import Fault, Span, Unparsable
+from race_report.proof import Figure, Line, Replay
 from race_report.rules.causes import count_cause, flops_cause, sum_cause
+from race_report.trace.climbing import climbs
 from race_report.trace.reading import BESIDE, COUNTED, Key, Trace, read_trace
 from race_report.trace.sums import as_redone, sums
 
@@ -23,100 +24,6 @@ if TYPE_CHECKING:
 
 _OF_RECORDS: Final = frozenset((*COUNTED, *BESIDE))
 """Figures that records have; FLOPs follow from them, and have rules of their own."""
-
-
-_MORE: Final = ("less", "more")
-
-
-class Figure(NamedTuple):
-    """One figure by the trace and by the report."""
-
-    name: str
-    trace: float | None
-    """None where no record has it."""
-    ledger: float | None
-    """None where the report is silent."""
-    cause: str = ""
-    """What the difference most likely comes from, where there is one."""
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the two are equal: to the integer, or as doubles where the report has no integer."""
-        return _agree(self.trace, self.ledger)
-
-    @property
-    def ratio(self) -> float | None:
-        """The report's figure over the trace's."""
-        return self.ledger / self.trace if self.trace and self.ledger is not None else None
-
-    @property
-    def apart(self) -> str:
-        """How far the report's figure is from the trace's: a ratio, or a difference where that would be 1."""
-        if not self.trace or not self.ledger:
-            return ""
-        ratio = f"{self.ledger / self.trace:.4g}"
-        difference = self.ledger - self.trace
-        return f"ratio {ratio}" if ratio != "1" else f"{show_number(abs(difference))} {_MORE[difference > 0]}"
-
-
-def _agree(trace: float | None, ledger: float | None) -> bool:
-    proven, stated = trace or 0, ledger or 0
-    if isinstance(stated, int) and isinstance(proven, int):
-        return stated == proven
-    return float(stated) == float(proven)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """An entry of the ledger, the records of a key that has none, or the totals."""
-
-    pointer: str
-    """Plain pointer to the entry; to the ledger where it has none."""
-    words: str
-    """What it is, in the words of the standard."""
-    figures: tuple[Figure, ...] = ()
-    missing: str = ""
-    """Says what is missing: the entry in the ledger, or its records in the trace."""
-    records: int = 0
-    note: str = ""
-    """Why nothing is compared, where that is no disagreement."""
-
-    @property
-    def agrees(self) -> bool:
-        """Whether trace and report say the same."""
-        return not self.missing and all(figure.agrees for figure in self.figures)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """What the trace of a run proves of its report."""
-
-    run: str
-    pointer: str
-    path: str
-    """The trace's."""
-    trace: Trace | None = None
-    """None where it could not be read."""
-    lines: tuple[Line, ...] = ()
-    faults: tuple[Fault, ...] = ()
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the trace is the one that the report names, and its sums are the ledger, to the integer."""
-        return not self.why_not
-
-    @property
-    def why_not(self) -> str:
-        """What level 3 lacks; empty where nothing."""
-        for fault in self.faults:
-            if fault.rule != "record-torn":
-                return f"a trace that is the ledger: {fault.message}"
-        for line in self.lines:
-            for figure in line.figures:
-                if not figure.agrees:
-                    exact = show_number(figure.trace or 0)
-                    return f"the exact {figure.name} of {line.words}, which the trace gives as {exact}"
-        return ""
 
 
 def replays(report: Report, folder: str) -> dict[int, Replay]:
@@ -146,6 +53,7 @@ def replay_run(report: Report, at: int, path: str) -> Replay:
         return Replay(run=run.id, pointer=pointer, path=path, faults=(fault,))
     faults = [*_changed(run, here, trace), *trace.faults]
     lines = tuple(_lines(report, at, trace)) if trace.is_whole else ()
+    faults += _climbing(trace) if trace.is_whole else ()
     faults += _beside(lines)
     return Replay(run=run.id, pointer=pointer, path=path, trace=trace, lines=lines, faults=tuple(faults))
 
@@ -167,6 +75,14 @@ def _changed(run: Run, here: str, trace: Trace) -> Iterator[Fault]:
                 message = f"the SHA-256 of the trace is {found}, and the report says {value}"
             yield Fault("trace-changed", f"{here}/{key}", message, hint)
             return
+
+
+def _climbing(trace: Trace) -> Iterator[Fault]:
+    """Warn of executed FLOPs that are readings of a counter which was not reset."""
+    for record in climbs(trace.records):
+        message = f"executed_flops of {record.key.words} climb by one difference while the counts stay the same"
+        hint = "is it a counter that was not reset? A record has what it alone did"
+        yield Fault("counter-not-reset", "", message, hint, Span(record.line, 1, record.line, 1), trace.path)
 
 
 def _beside(lines: tuple[Line, ...]) -> Iterator[Fault]:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from race_report.finding import Exit
 from race_report.numbers import show_number
 from race_report.replay import replay_run
+from race_report.source import STDIN
 from race_report.validation import gravest, validate_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from race_report.parsed import Fault
-    from race_report.replay import Figure, Line, Replay
+    from race_report.proof import Figure, Line, Replay
     from race_report.validation import Result
 
 
@@ -84,6 +85,9 @@ def replay_page(report: str, trace: str | None = None, run_id: str | None = None
         raise NotReplayable(message)
     if trace is None:
         found = tuple(result.replays[at] for at in chosen if at in result.replays)
+        if not found and report == STDIN:
+            message = "nothing lies beside standard input: name the trace, race replay - TRACE"
+            raise NotReplayable(message)
         if not found:
             message = f"no run of {report} has a `trace`: name the file, race replay REPORT TRACE"
             raise NotReplayable(message)

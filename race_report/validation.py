@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from race_report.document import Report
     from race_report.parsed import Places
-    from race_report.replay import Replay
+    from race_report.proof import Replay
     from race_report.source import Loaded
 
 MARK: Final = "race_version"
@@ -112,16 +112,20 @@ def validate_file(
     return _validate_loaded(name, loaded, require_level, engine, folder)
 
 
-def validate_bytes(data: bytes, path: str) -> Result:
+def validate_bytes(data: bytes, path: str, folder: str | None = None) -> Result:
     """Validate the content of a file; the path's suffix tells its language, else its first character."""
     try:
-        return _validate_loaded(path, load_bytes(data, path))
+        return _validate_loaded(path, load_bytes(data, path), folder=folder)
     except Unparsable as unparsable:
         return Result(path=path, findings=(_finding(unparsable.fault, None),))
 
 
-def validate_value(value: Any) -> Result:
+def validate_value(value: Any, folder: str | None = None) -> Result:
     """Validate a document that is in memory, made of what `json.loads` gives.
+
+    Args:
+        value: the document.
+        folder: where it would be saved, from which the paths of its traces lead; without it none is looked for.
 
     Raises:
         ValueError: it is made of something else.
@@ -130,7 +134,7 @@ def validate_value(value: Any) -> Result:
     import json
 
     _refuse_other_than_json(value, "", 0)
-    return validate_bytes(json.dumps(value, indent=2).encode("ascii"), "<value>.json")
+    return validate_bytes(json.dumps(value, indent=2).encode("ascii"), "<value>.json", folder)
 
 
 def _refuse_other_than_json(value: Any, pointer: str, depth: int) -> None:

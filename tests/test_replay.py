@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -215,6 +216,25 @@ def test_an_entry_without_records_and_records_without_an_entry_are_errors(
         "/runs/0/ledger/0": "the trace has no record of search prefill policy forward pilot",
         "/runs/0/ledger": "the ledger has no entry of search prefill policy forward, and the trace 3 records of it",
     }
+
+
+def test_a_pipe_is_no_trace_and_is_not_waited_for(replayable: dict[str, Any], saved: Any, tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").unlink()
+    os.mkfifo(tmp_path / "trace.jsonl")
+    assert findings(saved(replayable)) == [("RACE901", "/runs/0/trace/path")]
+
+
+def test_a_line_of_many_megabytes_is_one_finding_and_the_digest_is_of_all_bytes(
+    replayable: dict[str, Any], saved: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_bytes(b"x" * (1 << 22) + b"\n" + path.read_bytes() + b"y" * (1 << 17))
+    data = path.read_bytes()
+    trace = replayable["runs"][0]["trace"]
+    trace.update({"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)})
+    del trace["records"]
+    lines = [finding.span.line for finding in validate_file(saved(replayable)).findings]
+    assert lines == [1, 17]
 
 
 def test_evaluation_and_preparation_may_not_have_been_metered(replayable: dict[str, Any], saved: Any) -> None:

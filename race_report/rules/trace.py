@@ -143,6 +143,34 @@ LEDGER_BESIDE_TRACE = Rule(
     """,
 )
 
+COUNTER_NOT_RESET = Rule(
+    code="RACE907",
+    name="counter-not-reset",
+    severity=Severity.WARNING,
+    explanation="""Executed FLOPs climb evenly from record to record while every count stays the same.
+
+    What it checks: three records in a row of one worker and one entry, with the same counts, whose `executed_flops`
+    grow by one and the same difference.
+
+    Why it matters: a profiler's counter that is not reset gives 1, 2, 3 times what a step cost, and their sum is many
+    times what was run.
+
+    How to fix: reset the counter for every record, or write differences of its readings.
+
+    Before:
+
+        {..., "tokens":1000, ..., "executed_flops":1000000}
+        {..., "tokens":1000, ..., "executed_flops":2000000}
+        {..., "tokens":1000, ..., "executed_flops":3000000}
+
+    After:
+
+        {..., "tokens":1000, ..., "executed_flops":1000000}
+        {..., "tokens":1000, ..., "executed_flops":1000000}
+        {..., "tokens":1000, ..., "executed_flops":1000000}
+    """,
+)
+
 TRACE = (
     TRACE_MISSING,
     TRACE_CHANGED,
@@ -150,4 +178,5 @@ TRACE = (
     RECORD_OUT_OF_SEQUENCE,
     RECORD_TORN,
     LEDGER_BESIDE_TRACE,
+    COUNTER_NOT_RESET,
 )

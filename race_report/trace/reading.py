@@ -17,7 +17,7 @@ from race_report.source import TOP
 from race_report.trace.record import LONGEST, Malformed, end_of_record, record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
 MAX_FAULTS: Final = 20
@@ -62,6 +62,7 @@ class Record(NamedTuple):
     key: Key
     amounts: dict[str, float]
     basis: str | None
+    line: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,14 +101,12 @@ def open_trace(path: str) -> BinaryIO:
 
     """
     try:
-        file = open(path, "rb")  # noqa: SIM115 - the caller closes it
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened: a pipe would wait for its writer
+            raise Unparsable(_missing(path, "the trace is no regular file"))
+        return open(path, "rb")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
         raise Unparsable(_missing(path, f"the trace cannot be read: {reason}")) from error
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise Unparsable(_missing(path, "the trace is no regular file"))
-    return file
 
 
 def _missing(path: str, message: str) -> Fault:
@@ -123,10 +122,13 @@ def read_trace(path: str) -> Trace:
     """
     trace = Trace(path=path)
     digest = hashlib.sha256()
+
+    def take(data: bytes) -> None:
+        digest.update(data)
+        trace.size += len(data)
+
     with open_trace(path) as file:
-        for number, line in enumerate(_lines(file), 1):
-            digest.update(line)
-            trace.size += len(line)
+        for number, line in enumerate(_lines(file, take), 1):
             if not line.endswith(b"\n") and len(line) <= LONGEST:
                 trace.faults += _torn(path, number, line)
                 break
@@ -137,9 +139,14 @@ def read_trace(path: str) -> Trace:
     return trace
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Give the lines of a file; of one that is longer than any record, pieces that are no records."""
+def _lines(file: BinaryIO, take: Callable[[bytes], None]) -> Iterator[bytes]:
+    """Give the lines of a file, the beginning of one that is longer than any record; `take` gets every byte."""
     while line := file.readline(LONGEST + 1):
+        take(line)
+        rest = line
+        while len(rest) > LONGEST and not rest.endswith(b"\n"):
+            rest = file.readline(LONGEST + 1)
+            take(rest)
         yield line
 
 
@@ -171,8 +178,8 @@ def _take(trace: Trace, number: int, line: bytes) -> None:
         here = Span(number, 1, number, len(line))
         trace.faults.append(Fault("record-out-of-sequence", "", wrong, IN_SEQUENCE, here, trace.path))
     trace.next_numbers[worker] = max(place + 1, expected)
-    trace.attempts[worker] = max(attempt, trace.attempts.get(worker, 0))
-    trace.records.append(_slim(value))
+    trace.attempts[worker] = attempt  # also where it went back, which is said once
+    trace.records.append(_slim(value, number))
 
 
 def out_of_sequence(worker: str, number: int, expected: int, attempt: int, last_attempt: int) -> str:
@@ -191,13 +198,18 @@ _KEYS: dict[Key, Key] = {}
 """Keys that were seen, so that records share them."""
 
 
-def _slim(value: dict[str, Any]) -> Record:
+def _slim(value: dict[str, Any], line: int) -> Record:
     key = Key(**{name: value[name] for name in Key._fields if name in value})
     amounts: dict[str, float] = {name: _plain(value[name]) for name in (*COUNTED, *BESIDE, SECONDS) if name in value}
     step = value.get("step")
-    key = _KEYS.setdefault(key, key)
     return Record(
-        value["worker"], int(value["attempt"]), None if step is None else int(step), key, amounts, value.get("basis")
+        worker=value["worker"],
+        attempt=int(value["attempt"]),
+        step=None if step is None else int(step),
+        key=_KEYS.setdefault(key, key),
+        amounts=amounts,
+        basis=value.get("basis"),
+        line=line,
     )
 
 
