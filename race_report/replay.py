@@ -13,7 +13,7 @@ from race_report.proof import Figure, Line, Replay
 from race_report.rules.causes import count_cause, flops_cause, sum_cause
 from race_report.trace.climbing import climbs
 from race_report.trace.reading import BESIDE, COUNTED, Key, Trace, read_trace
-from race_report.trace.sums import as_redone, sums
+from race_report.trace.sums import REDONE, as_redone, sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,9 @@ def _beside(lines: tuple[Line, ...]) -> Iterator[Fault]:
     """Give the findings of lines that differ; a rounding of FLOPs, which level 2 allows, is none."""
     for line in lines:
         if line.missing:
-            yield Fault("ledger-beside-trace", line.pointer, line.missing, "make the ledger from the trace")
+            is_of_redone = f" {REDONE}" in line.words
+            hint = "what was done twice was spent: enter it too" if is_of_redone else "make the ledger from the trace"
+            yield Fault("ledger-beside-trace", line.pointer, line.missing, hint)
         for figure in line.figures:
             if figure.agrees or figure.name not in _OF_RECORDS:
                 continue

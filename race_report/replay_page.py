@@ -153,6 +153,8 @@ def _verdict(replay: Replay) -> str:
         return f"replayed: {entries} entries, {len(figures)} figures agree to the integer"
     differing = sum(not figure.agrees for figure in figures)
     missing = sum(bool(line.missing) for line in replay.lines)
+    if replay.trace is None:
+        return "not replayed: there is nothing to replay"
     if not differing and not missing:
         return "not replayed: the trace is not the one that the report was made from"
     return f"not replayed: {differing} of {len(figures)} figures differ, {missing} entries are missing"
