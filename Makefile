@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 REPORTS := tests/conformance/1.0/documents
 DEMO := $(addprefix $(REPORTS)/,deepseek-r1-zero.json tina.json verl-fully-async.json)
 
-.PHONY: demo test check lint types docs docs-check bench soak coverage wheel clean
+.PHONY: demo test check reference mutants lint types docs docs-check bench soak coverage wheel clean
 
 demo: $(VENV)/.core  ## validate three reports of public disclosures and make their table
 	$(BIN)/race validate $(DEMO)
@@ -12,10 +12,16 @@ demo: $(VENV)/.core  ## validate three reports of public disclosures and make th
 	$(BIN)/race render $(DEMO) --to latex -o demo/summary.tex
 	@cat demo/summary.tex
 
-test: $(VENV)/.dev  ## run every test
-	$(BIN)/pytest
+test: $(VENV)/.dev  ## run every test that needs no training stack
+	$(BIN)/pytest --ignore tests/reference
 
 check: lint types docs-check test  ## all that must be clean before a commit
+
+reference: $(VENV)/.reference  ## compare with torch, transformers, peft and trl
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/reference
+
+mutants: $(VENV)/.reference  ## change every term of every formula in turn; a test must fail each time
+	OMP_NUM_THREADS=1 $(BIN)/python tests/reference/mutate.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
@@ -42,7 +48,7 @@ soak: $(VENV)/.dev  ## twenty times as many generated documents, journals and ki
 	RACE_SOAK=20 $(BIN)/pytest tests/test_engines.py tests/test_trace.py tests/test_meter.py
 
 coverage: $(VENV)/.dev  ## lines that the tests run, those in the command itself included
-	$(BIN)/pytest --cov=race_report --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(BIN)/pytest --cov=race_report --cov-report=term-missing:skip-covered --cov-fail-under=95 --ignore tests/reference
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m build
@@ -57,4 +63,9 @@ $(VENV)/.core: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(VENV)/.reference: $(VENV)/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[reference]'
 	@touch $@

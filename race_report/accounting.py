@@ -13,6 +13,7 @@ from race_report.once import once_a_report
 
 if TYPE_CHECKING:
     from race_report.document import Coefficients, LedgerEntry, Model, Report, Run
+    from race_report.flops import ModelCoefficients
 
 COMPONENTS: Final = ("search", "learning", "feedback")
 """The components that make the total."""
@@ -90,19 +91,48 @@ class Lack(NamedTuple):
     what: str
 
 
-def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> list[Lack]:
+class Priced(NamedTuple):
+    """A model with its coefficients, as stated or as they follow from its architecture."""
+
+    model: Model
+    coefficients: Coefficients | ModelCoefficients | None
+    why_not: str = ""
+    """Why they do not follow from an architecture that is there."""
+
+
+def _priced(report: Report) -> dict[str, Priced]:
+    """Give the models by the name that entries use."""
+    unpriced = [model.id for model in report.models if model.coefficients is None and model.architecture is not None]
+    if not unpriced:
+        return {model.id: Priced(model, model.coefficients) for model in report.models}
+    from race_report.derivation import derived
+
+    found = derived(report)
+    return {
+        model.id: Priced(model, model.coefficients)
+        if model.id not in unpriced
+        else Priced(model, found[model.id].coefficients, found[model.id].why_not)
+        for model in report.models
+    }
+
+
+def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list[Lack]:
     """Give what an entry lacks to be recomputed; nothing where its FLOPs follow from its counts."""
-    if entry.model is None:
-        return [Lack("model", "a model and its counts")]
-    model = models.get(entry.model)
-    if model is None:
-        return [Lack("model", f'the model "{entry.model}", which `models` does not have')]
-    missing = [_coefficients_of(model)] if model.coefficients is None else []
+    if priced is None:
+        what = f'the model "{entry.model}", which `models` does not have' if entry.model else "a model and its counts"
+        return [Lack("model", what)]
+    model, coefficients, why_not = priced
+    missing = []
+    if coefficients is None:
+        because = f": {why_not}" if why_not else ""
+        if model.architecture is None and model.architecture_file is not None:
+            because = f": race fill reads them from {model.architecture_file}"
+        missing.append(Lack("coefficients", f'coefficients of the model "{model.id}"{because}'))
     if entry.tokens is None:
         missing.append(Lack("tokens", "tokens"))
-    if model.coefficients is not None:
-        missing += _missing_terms(entry, model, model.coefficients)
-    elif model.architecture is not None:  # a transformer has a head and attention, whatever their size
+    if coefficients is not None:
+        missing += _missing_terms(entry, model, coefficients)
+    elif model.architecture_file is not None:  # a transformer has a head and attention, whatever their size
         missing += [Lack(count, count) for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
     if factors_of(entry, model) is None:
         trained = model.trained or "not stated"
@@ -111,7 +141,7 @@ def missing_for_recomputation(entry: LedgerEntry, models: dict[str, Model]) -> l
     return missing
 
 
-def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients) -> list[Lack]:
+def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients | ModelCoefficients) -> list[Lack]:
     """Give the counts that coefficients ask for, and the coefficients that counts ask for."""
     missing = []
     for coefficient, count in _TERMS:
@@ -127,20 +157,6 @@ def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients)
     return missing
 
 
-def _coefficients_of(model: Model) -> Lack:
-    return Lack("coefficients", f'coefficients of the model "{model.id}"')
-
-
-def is_left_to_accounting(entry: LedgerEntry, models: dict[str, Model]) -> bool:
-    """Tell whether coefficients are all that is missing, and an architecture stands from which they will follow."""
-    model = models.get(entry.model or "")
-    return (
-        model is not None
-        and (model.architecture is not None or model.architecture_file is not None)
-        and missing_for_recomputation(entry, models) == [_coefficients_of(model)]
-    )
-
-
 class Recomputation(NamedTuple):
     """What follows from an entry's counts: its FLOPs, or what is missing."""
 
@@ -148,16 +164,16 @@ class Recomputation(NamedTuple):
     missing: list[Lack]
 
 
-def recompute(entry: LedgerEntry, models: dict[str, Model]) -> Recomputation:
+def recompute(entry: LedgerEntry, priced: Priced | None) -> Recomputation:
     """Give the FLOPs that follow from an entry's counts, or what is missing."""
-    missing = missing_for_recomputation(entry, models)
+    missing = missing_for_recomputation(entry, priced)
     if missing:
         return Recomputation(None, missing)
-    model = models[entry.model or ""]
-    factors = factors_of(entry, model)
-    assert model.coefficients is not None
+    assert priced is not None
+    assert priced.coefficients is not None
+    factors = factors_of(entry, priced.model)
     assert factors is not None
-    return Recomputation(entry_flops(model.coefficients, entry, factors), missing)
+    return Recomputation(entry_flops(priced.coefficients, entry, factors), missing)
 
 
 def factors_of(entry: LedgerEntry, model: Model) -> Factors | None:
@@ -171,7 +187,7 @@ def factors_of(entry: LedgerEntry, model: Model) -> Factors | None:
 class Account(NamedTuple):
     """What follows from the ledgers of a report, by run and entry."""
 
-    models: dict[str, Model]
+    models: dict[str, Priced]
     """The models by the name that entries use."""
     recomputed: list[list[Recomputation]]
     """What the counts of each entry give."""
@@ -184,8 +200,8 @@ class Account(NamedTuple):
 @once_a_report
 def account(report: Report) -> Account:
     """Work out what follows from the ledgers of a report, once for all who ask."""
-    models = {model.id: model for model in report.models}
-    recomputed = [[recompute(entry, models) for entry in run.ledger] for run in report.runs]
+    models = _priced(report)
+    recomputed = [[recompute(entry, models.get(entry.model or "")) for entry in run.ledger] for run in report.runs]
     figures = [list(map(_entry_figure, run.ledger, found)) for run, found in zip(report.runs, recomputed, strict=True)]
     sums = [
         {name: component_sum(run, name, known) for name in COMPONENTS}

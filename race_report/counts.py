@@ -1,145 +1,247 @@
-"""Counts of passes from the lengths of sequences: what an engine that is no torch module tells of its work.
+"""What went through a model, from the lengths of its sequences: lengths -> `PassCounts`.
 
-All pairs are exact: a token attends to itself and to every token before it, or to as many as its window holds.
+SPEC.md section 2 is the source of what each count means. Every function sums over sequences in closed form and in
+integers; a mean length stands for its sequences only in `race_report.bounds_from_means`, because pairs grow with the
+square of a length. P is the length of a prompt, C that of a completion (the end token included), T = P + C.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from race_report.flops import PassCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+PrefixSharing = Literal["none", "group", "blocks"]
+"""How a group shares the keys and values of its prompt: not at all, whole, or in full blocks."""
+
+LogitRows = Literal["completion", "all", "all_but_last"]
+"""The rows of a scored sequence that go through the head: those that predict the completion, T, or T - 1."""
 
 
-class Counts(TypedDict, total=False):
-    """Counts by the names of the ledger."""
+class Group(NamedTuple):
+    """One draw of a prompt, in tokens: the prompt's length, and the length of each completion."""
 
-    sequences: int
-    tokens: int
-    attention_pairs: int
-    bounded_attention_pairs: int
-    logit_rows: int
+    prompt: int
+    completions: Sequence[int]
+
+
+class GenerationCounts(NamedTuple):
+    """What sampling costs, by the phases of the ledger."""
+
+    prefill: PassCounts
+    """Tokens that the model read: prompts, and whatever it had to read again."""
+    decode: PassCounts
+    """Sampled tokens that were fed back, one at a time: all but the last of each completion."""
     cached_tokens: int
+    """Prompt tokens served from the cache of another completion of the group."""
 
 
-def pairs(tokens: int, past: int = 0, window: int | None = None) -> int:
-    """Give the keys that new tokens attend to, behind tokens that were computed before.
+def causal_pairs(tokens: int, cached: int = 0) -> int:
+    """Give the pairs of `tokens` new positions after `cached` ones: tokens·cached + tokens·(tokens + 1)/2."""
+    return tokens * cached + tokens * (tokens + 1) // 2
 
-    Args:
-        tokens: how many are new.
-        past: how many stand before them.
-        window: how many keys a token attends to at most, itself included; None where there is no such limit.
 
+def windowed_pairs(tokens: int, cached: int, window: int) -> int:
+    """Give the pairs of a sliding window: the sum over the new positions of min(position + 1, window), from 0."""
+    if window < 1:
+        raise ValueError(f"a token attends to itself at least, so a window is 1 or more, not {window}")
+    growing = max(0, min(tokens, window - cached))
+    return causal_pairs(growing, cached) + (tokens - growing) * window
+
+
+def sum_counts(passes: Iterable[PassCounts]) -> PassCounts:
+    """Add passes, count by count; of none, all counts are 0."""
+    return PassCounts(*map(sum, zip(*passes, strict=True))) if (passes := list(passes)) else PassCounts(0)
+
+
+def count_forward(
+    tokens: int, cached: int = 0, *, logit_rows: int = 0, window: int | None = None, adapter: bool = False
+) -> PassCounts:
+    """Count one causal pass of `tokens` positions over `cached` ones, of which `logit_rows` go through the head.
+
+    Pairs are T·c + T·(T + 1)/2; with a `window`, `bounded_attention_pairs` are those of the layers that slide. With
+    `adapter`, every token goes through adapters that are not merged. It is the part that all other counts are made of,
+    and by itself a turn of a conversation (rows 0 for text that is read) or a prefix that an engine computed again.
     """
-    if window is None:
-        return tokens * past + tokens * (tokens + 1) // 2
-    growing = min(tokens, max(0, window - past))  # tokens that the window does not cut yet
-    return pairs(growing, past) + (tokens - growing) * window
+    bounded = 0 if window is None else windowed_pairs(tokens, cached, window)
+    return PassCounts(tokens, logit_rows, causal_pairs(tokens, cached), bounded, tokens if adapter else 0)
 
 
-def prefill(
+def count_generation(
+    groups: Iterable[Group],
+    *,
+    prefix_sharing: PrefixSharing = "none",
+    block_size: int = 16,
+    kv_cache: bool = True,
+    sampled_chunk: int | None = None,
+    window: int | None = None,
+    adapter: bool = False,
+) -> GenerationCounts:
+    """Count the sampling of completions by a policy, or by a judge (`judge_prefill`, `judge_decode`).
+
+    C sampled tokens need C logit rows, but only P + C - 1 tokens go through the body: the first row belongs to the
+    prefill, and the last token is never fed back. A completion of length 0 was not begun and costs nothing.
+
+    - `none`: each completion reads its prompt: P tokens, P·(P + 1)/2 pairs, 1 row.
+    - `group`: the first reads it for all, and all sample their first token from its one row.
+    - `blocks`: the first reads it; the others find the full blocks below its last token, b·⌊(P - 1)/b⌋ tokens of
+      blocks of b, and read the rest, with a row each.
+    - Without `kv_cache` every token after the first costs a pass over all before it. What is read again is prefill,
+      and decode is the same as with a cache.
+    - Chunks change nothing but for an engine that computes a row at the end of each: `sampled_chunk` is their size.
+
+    Decode has (C - 1)·P + C·(C - 1)/2 pairs a completion, whatever is shared. Raises ValueError for lengths that cannot
+    be, and where sharing or chunks are asked for without a cache.
+    """
+    if not kv_cache and (prefix_sharing != "none" or sampled_chunk is not None):
+        raise ValueError("without a KV cache there is nothing to share and nothing to read in chunks")
+    if block_size < 1 or (sampled_chunk is not None and sampled_chunk < 1):
+        raise ValueError("a block or chunk holds at least one token")
+    reads: list[PassCounts] = []
+    decodes: list[PassCounts] = []
+    cached_tokens = 0
+    for group in groups:
+        _check(group)
+        prompt, begun = group.prompt, [length for length in group.completions if length]
+        hit = {"none": 0, "group": prompt, "blocks": (prompt - 1) // block_size * block_size}[prefix_sharing]
+        for index, completion in enumerate(begun):
+            cached = hit if index else 0
+            cached_tokens += cached
+            rows = 1 if sampled_chunk is None else -(-(prompt - cached) // sampled_chunk)
+            if cached < prompt:
+                reads.append(count_forward(prompt - cached, cached, logit_rows=rows, window=window, adapter=adapter))
+            if not kv_cache:
+                reads.append(_read_again(prompt, completion, window, adapter=adapter))
+            decodes.append(
+                count_forward(completion - 1, prompt, logit_rows=completion - 1, window=window, adapter=adapter)
+            )
+    return GenerationCounts(sum_counts(reads), sum_counts(decodes), cached_tokens)
+
+
+def count_served(
     prompt_tokens: Sequence[int],
     completion_tokens: Sequence[int],
-    *,
     cached_tokens: Sequence[int] | None = None,
+    *,
     window: int | None = None,
-) -> Counts:
-    """Count the passes that read prompts, one a completion.
+    adapter: bool = False,
+) -> GenerationCounts:
+    """Count what an engine in another process did, from the lengths that it returns for every completion.
 
-    A pass gives the logits of the first sampled token, so it needs one row; a prompt that is wholly served from a
-    cache runs no pass and needs none.
-
-    Args:
-        prompt_tokens: tokens of the prompt, for every completion.
-        completion_tokens: tokens that were sampled behind each.
-        cached_tokens: how many tokens of each prompt were served from a cache and not computed; none where not given.
-        window: keys that a layer of bounded attention lets a token see; None for a model without such layers.
-
-    Raises:
-        ValueError: the lists differ in length, or more is cached than there was.
-
+    `cached_tokens` are the prompt tokens that were served from a cache: what the engine says (vLLM's
+    `num_cached_tokens`), not what sharing would allow. A prompt that is all cached runs no pass and needs no row. Else
+    as `count_generation`. Raises ValueError for lists that differ in length and lengths that cannot be.
     """
-    cached = _alike(prompt_tokens, cached_tokens if cached_tokens is not None else [0] * len(prompt_tokens))
-    sampled = _alike(prompt_tokens, completion_tokens)
-    if any(not 0 <= hit <= length for hit, length in zip(cached, prompt_tokens, strict=True)):
-        message = "more tokens of a prompt are cached than it has"
-        raise ValueError(message)
-    new = [length - hit for length, hit in zip(prompt_tokens, cached, strict=True)]
-    counts: Counts = {
-        "sequences": sum(length > 0 for length in new),
-        "tokens": sum(new),
-        "attention_pairs": sum(map(pairs, new, cached)),
-        "logit_rows": sum(length > 0 and reply > 0 for length, reply in zip(new, sampled, strict=True)),
-    }
-    if cached_tokens is not None:
-        counts["cached_tokens"] = sum(cached)
-    if window is not None:
-        counts["bounded_attention_pairs"] = sum(pairs(*both, window) for both in zip(new, cached, strict=True))
-    return counts
+    reads, decodes = [], []
+    cached_tokens = [0] * len(prompt_tokens) if cached_tokens is None else cached_tokens
+    if not len(prompt_tokens) == len(completion_tokens) == len(cached_tokens):
+        numbers = f"{len(prompt_tokens)}, {len(completion_tokens)} and {len(cached_tokens)}"
+        raise ValueError(f"every completion has a prompt, a length and what was cached: there are {numbers}")
+    served = 0
+    for prompt, completion, cached in zip(prompt_tokens, completion_tokens, cached_tokens, strict=True):
+        _check(Group(prompt, [completion]))
+        if not 0 <= cached <= prompt:
+            raise ValueError(f"of a prompt of {prompt} tokens, 0 to {prompt} are cached, not {cached}")
+        if not completion:
+            continue
+        served += cached
+        if cached < prompt:
+            reads.append(count_forward(prompt - cached, cached, logit_rows=1, window=window, adapter=adapter))
+        rows = completion - 1
+        decodes.append(count_forward(rows, prompt, logit_rows=rows, window=window, adapter=adapter))
+    return GenerationCounts(sum_counts(reads), sum_counts(decodes), served)
 
 
-def decode(prompt_tokens: Sequence[int], completion_tokens: Sequence[int], *, window: int | None = None) -> Counts:
-    """Count the steps that sample completions behind prompts, with a cache of keys and values.
+def count_scoring(
+    groups: Iterable[Group],
+    *,
+    logit_rows: LogitRows = "completion",
+    window: int | None = None,
+    adapter: bool = False,
+) -> PassCounts:
+    """Count one pass over prompt and completion of each rollout: old and reference log-probabilities, a teacher's.
 
-    The first token comes from the prefill and the last is not fed back, so a completion of C tokens takes C - 1 steps,
-    each of one token and one row.
-
-    Args:
-        prompt_tokens: tokens of the prompt, for every completion.
-        completion_tokens: tokens that were sampled, the one that ends the sequence included.
-        window: as in `prefill`.
-
-    Raises:
-        ValueError: the lists differ in length, or a length is negative.
-
+    T tokens, T·(T + 1)/2 pairs a rollout, and C, T or T - 1 logit rows. `adapter` where adapters are active and not
+    merged: in old log-probabilities, not in those of a reference that is the policy without them.
     """
-    lengths = _alike(prompt_tokens, completion_tokens)
-    if any(length < 0 for length in lengths):
-        message = "a completion has a negative length"
-        raise ValueError(message)
-    steps = [max(0, length - 1) for length in lengths]
-    counts: Counts = {
-        "sequences": sum(length > 0 for length in steps),
-        "tokens": sum(steps),
-        "attention_pairs": sum(map(pairs, steps, prompt_tokens)),
-        "logit_rows": sum(steps),
-    }
-    if window is not None:
-        counts["bounded_attention_pairs"] = sum(pairs(*both, window) for both in zip(steps, prompt_tokens, strict=True))
-    return counts
+    passes = []
+    for group in groups:
+        _check(group)
+        for completion in group.completions:
+            length = group.prompt + completion
+            rows = {"completion": completion, "all": length, "all_but_last": length - 1}[logit_rows]
+            passes.append(count_forward(length, logit_rows=rows, window=window, adapter=adapter))
+    return sum_counts(passes)
 
 
-def whole(
-    sequence_tokens: Sequence[int], *, logit_rows: Sequence[int] | None = None, window: int | None = None
-) -> Counts:
-    """Count one pass over whole sequences: scoring, a reward, one epoch of an update.
+def count_update(
+    groups: Iterable[Group],
+    *,
+    updates_per_batch: int = 1,
+    logit_rows: LogitRows = "completion",
+    window: int | None = None,
+    adapter: bool = False,
+) -> PassCounts:
+    """Count the update on rollouts, `updates_per_batch` times (mu): the counts of scoring, times mu.
 
-    Args:
-        sequence_tokens: tokens of every sequence, padding left out.
-        logit_rows: rows of each that the head was needed for; all where not given, as of a value or reward head.
-        window: as in `prefill`.
-
-    Raises:
-        ValueError: the lists differ in length, or a length is negative.
-
+    The groups hold the completions that are trained on: m of n, where some were left out. Forward and backward go
+    through the same counts; their multipliers tell them apart. `adapter` where adapters are trained.
     """
-    rows = _alike(sequence_tokens, logit_rows if logit_rows is not None else sequence_tokens)
-    if any(length < 0 for length in (*sequence_tokens, *rows)):
-        message = "a sequence has a negative length"
-        raise ValueError(message)
-    counts: Counts = {
-        "sequences": len(sequence_tokens),
-        "tokens": sum(sequence_tokens),
-        "attention_pairs": sum(map(pairs, sequence_tokens)),
-        "logit_rows": sum(rows),
-    }
-    if window is not None:
-        counts["bounded_attention_pairs"] = sum(pairs(length, 0, window) for length in sequence_tokens)
-    return counts
+    once = count_scoring(groups, logit_rows=logit_rows, window=window, adapter=adapter)
+    return sum_counts([once] * updates_per_batch)
 
 
-def _alike(first: Sequence[int], second: Sequence[int]) -> Sequence[int]:
-    if len(first) != len(second):
-        message = f"there are {len(first)} sequences in one list and {len(second)} in the other"
-        raise ValueError(message)
-    return second
+def count_reward(lengths: Iterable[int], *, window: int | None = None, adapter: bool = False) -> PassCounts:
+    """Count one pass of a reward, value or process reward model over sequences of its own template and tokens.
+
+    T tokens, T·(T + 1)/2 pairs and T rows each: such a head runs on every token, whichever row is read.
+    """
+    passes = []
+    for length in lengths:
+        if length < 0:
+            raise ValueError(f"a sequence has a length of 0 or more, not {length}")
+        passes.append(count_forward(length, logit_rows=length, window=window, adapter=adapter))
+    return sum_counts(passes)
+
+
+def count_stepwise_reward(
+    solutions: Iterable[Sequence[int]], *, kv_cache: bool, window: int | None = None, adapter: bool = False
+) -> PassCounts:
+    """Count a process reward model that is asked after every step; a solution is the length T_s at each step's end.
+
+    With a cache, all steps of a solution cost one pass over its last length. Without one, each step is a pass over all
+    up to its end. Raises ValueError where lengths fall.
+    """
+    lengths: list[int] = []
+    for ends in solutions:
+        if list(ends) != sorted(ends):
+            raise ValueError(f"a step ends where it began or later: {list(ends)}")
+        lengths += ends[-1:] if kv_cache else ends
+    return count_reward(lengths, window=window, adapter=adapter)
+
+
+def _check(group: Group) -> None:
+    if group.prompt < 1:
+        raise ValueError(f"a prompt has at least one token, not {group.prompt}")
+    if min(group.completions, default=0) < 0:
+        raise ValueError(f"a completion has a length of 0 or more: {list(group.completions)}")
+
+
+def _read_again(prompt: int, completion: int, window: int | None, *, adapter: bool) -> PassCounts:
+    """Count what is read again without a cache: before each token but the first, all P, P + 1, ..., P + C - 2."""
+    first, last = prompt, prompt + completion - 2
+    tokens = causal_pairs(last) - causal_pairs(first - 1)
+    pairs = _summed_pairs(last, last) - _summed_pairs(first - 1, last)
+    bounded = 0 if window is None else _summed_pairs(last, window) - _summed_pairs(first - 1, window)
+    return PassCounts(tokens, 0, pairs, bounded, tokens if adapter else 0)
+
+
+def _summed_pairs(longest: int, window: int) -> int:
+    """Give the windowed pairs of a pass of 1 token, of 2, and so on up to `longest`, added."""
+    growing = min(longest, window)
+    full = longest - growing
+    tetrahedron = growing * (growing + 1) * (growing + 2) // 6
+    return tetrahedron + full * causal_pairs(window) + window * causal_pairs(full)

@@ -22,7 +22,8 @@ class ModelCoefficients(NamedTuple):
     head_parameters: int = 0
     attention_width: int = 0
     bounded_attention_width: int = 0
-    adapter_parameters: int = 0
+    adapter_parameters: int | None = 0
+    """None where adapters are trained and nothing is known of them."""
 
 
 class PassCounts(NamedTuple):
@@ -68,7 +69,7 @@ def default_factors(operation: str, trained: str | None) -> Factors | None:
     return UPDATE.get(trained or "")
 
 
-class Priced(Protocol):
+class HasCoefficients(Protocol):
     """What has the coefficients of a model: the tuple above, or the object of a report."""
 
     @property
@@ -83,7 +84,7 @@ class Priced(Protocol):
     def adapter_parameters(self) -> int | None: ...  # noqa: D102
 
 
-class Counted(Protocol):
+class HasCounts(Protocol):
     """What has the counts of a pass: the tuple above, or an entry of a report."""
 
     @property
@@ -98,7 +99,7 @@ class Counted(Protocol):
     def adapter_tokens(self) -> int | None: ...  # noqa: D102
 
 
-def entry_flops(coefficients: Priced, counts: Counted, factors: Factors) -> int:
+def entry_flops(coefficients: HasCoefficients, counts: HasCounts, factors: Factors) -> int:
     """Give the model FLOPs of an entry; a coefficient or count that is absent is 0.
 
     A multiply-add is two operations; a pair costs four a unit of width (score and weighted sum).

@@ -12,7 +12,6 @@ from race_report.accounting import (
     Lack,
     RunTotals,
     account,
-    is_left_to_accounting,
     totals,
 )
 from race_report.flops import ROUNDED, relative_difference
@@ -62,8 +61,6 @@ class Gap(NamedTuple):
     """The part of the report that lacks it, by ids."""
     covered_by: tuple[str, ...] = ()
     """Plain pointers to what, where it is named as missing, names this too."""
-    is_of_report: bool = True
-    """Whether the report lacks it, and not this version of the tool."""
 
     @property
     def words(self) -> str:
@@ -113,11 +110,39 @@ def nameable_gaps(report: Report) -> tuple[Gap, ...]:
     assessed = _assess(report)
     if assessed.number >= _REPLAYABLE - 1:
         return ()
-    return tuple(gap for gap in assessed.gaps if gap.is_of_report)
+    return assessed.gaps
 
 
 @once_a_report
 def _assess(report: Report) -> _Assessment:
+    if _is_plainly_recomputable(report):
+        gaps = tuple(_gaps_of_replayable(report))
+        return _Assessment(_REPLAYABLE - bool(gaps), gaps, is_lower_bound=False)
+    return _assess_in_full(report)
+
+
+def _is_plainly_recomputable(report: Report) -> bool:
+    """Tell at little cost that a report lacks nothing of levels 1 and 2, as most that are checked again and again."""
+    books = account(report)
+    for run, sums, figures, recomputed in zip(report.runs, books.sums, books.figures, books.recomputed, strict=True):
+        policy = books.models.get(run.policy or "")
+        if policy is None or policy.model.name is None or not _has_split(run):
+            return False
+        if not any(pool.accelerator and pool.count for pool in run.hardware):
+            return False
+        for component in COMPONENTS:
+            if not sums[component].is_exact or not (sums[component].value or _is_none(run, component)):
+                return False
+        for line in _lines(run, figures, recomputed):
+            is_counted = not line.recomputed.missing and line.entry.method == "counts" and line.entry.basis is not None
+            if not is_counted and not (line.is_no_compute and line.entry.flops is None):
+                return False
+        if {item.model for item in run.feedback}.difference((entry.model for entry in run.ledger), (None,)):
+            return False
+    return True
+
+
+def _assess_in_full(report: Report) -> _Assessment:
     known = _Known(report)
     number = 0
     gaps: tuple[Gap, ...] = ()
@@ -192,7 +217,7 @@ def _lacking_hardware(run: Run) -> Iterator[Lack]:
 
 
 def _lacking_policy(run: Run, known: _Known) -> Iterator[Lack]:
-    policy = known.models.get(run.policy or "")
+    policy = known.model(run.policy)
     if run.policy is None:
         yield Lack(
             "policy", "`policy`, the id of the model that is trained; a run that only prepares has role: preparation"
@@ -213,7 +238,7 @@ def _lacking_split(at: int, run: Run, known: _Known) -> Iterator[Lack]:
         if figure.value is None and not known.are_closed(lines):
             hint = _hint(run, component, lines)
             yield Lack(key, f"{component} FLOPs, as ledger entries with method and basis{hint}")
-        elif figure.value == 0 and not _is_none(run, component, lines):
+        elif figure.value == 0 and not _is_none(run, component):
             yield Lack(key, f"{component} FLOPs; 0 are stated, and nothing says how a run can do without")
         elif figure.value and not any(line.entry.flops or line.entry.tokens for line in lines):
             yield Lack("ledger", f"a ledger entry that says how the {component} FLOPs were come by")
@@ -229,7 +254,7 @@ def _lacking_split(at: int, run: Run, known: _Known) -> Iterator[Lack]:
 
 def _hint(run: Run, component: str, lines: list[_Line]) -> str:
     """Say what would make a component known."""
-    if component == "feedback" and not lines and _is_none(run, component, lines):
+    if component == "feedback" and not lines and _is_none(run, component):
         return "; where no model judges, write feedback_flops: 0"
     for line in lines:
         if line.entry.model is not None and line.entry.flops is None:
@@ -238,14 +263,15 @@ def _hint(run: Run, component: str, lines: list[_Line]) -> str:
     return ""
 
 
-def _is_none(run: Run, component: str, lines: list[_Line]) -> bool:
+def _is_none(run: Run, component: str) -> bool:
     """Tell whether the report says how a component can have no FLOPs; learning always has some."""
     if component == "search":
         return run.rollouts is not None and run.rollouts.generated == 0
     if component == "learning":
         return False
     judges = [item.kind for item in run.feedback]
-    return any(line.entry.model is None for line in lines) or (bool(judges) and _NO_MODEL.issuperset(judges))
+    has_entry = any(entry.model is None for entry in run.ledger if entry.component == component)
+    return has_entry or (bool(judges) and _NO_MODEL.issuperset(judges))
 
 
 def _gaps_of_recomputable(report: Report, known: _Known) -> Iterator[Gap]:
@@ -267,22 +293,17 @@ def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap
             what = "FLOPs that its counts give; the stated ones are by another method"
             yield _of_line(at, run, line, Lack("flops", what))
         return
-    model = known.models.get(entry.model or "")
-    is_for_later = is_left_to_accounting(entry, known.models)
+    model = known.model(entry.model)
     for lack in missing:
         if lack.key == "coefficients" and model is not None:
             pointer = f"/models/{known.positions[model.id]}/coefficients"
-            hint = ""
-            if is_for_later:
-                hint = "; this version of race does not yet derive them from its architecture, so state them"
-            elif known.may_be_closed(model):
-                hint = "; if it is closed, name them in `not_reported`"
-            yield Gap(pointer, f"{lack.what}{hint}", is_of_report=not is_for_later)
+            hint = "; if it is closed, name them in `not_reported`" if known.may_be_closed(model) else ""
+            yield Gap(pointer, f"{lack.what}{hint}")
         else:
             yield _of_line(at, run, line, lack)
 
 
-def _gaps_of_replayable(report: Report, known: _Known) -> Iterator[Gap]:  # noqa: ARG001 - one signature a level
+def _gaps_of_replayable(report: Report, known: _Known | None = None) -> Iterator[Gap]:  # noqa: ARG001 - one signature
     """Level 3: a trace; whether its sums are the ledger is found where it can be read."""
     for at, run in enumerate(report.runs):
         if run.trace is None:
@@ -303,7 +324,7 @@ class _Known:
 
     def __init__(self, report: Report) -> None:
         self.account = account(report)
-        self.models: dict[str, Model] = self.account.models
+        self.models = self.account.models
         self.totals: dict[str, RunTotals] = {
             run.id: figures for run, figures in zip(report.runs, totals(report), strict=True) if _has_split(run)
         }
@@ -315,6 +336,11 @@ class _Known:
         self._policies = {run.policy for run in report.runs}
         candidates = [model.id for model in report.models if self.may_be_closed(model)]
         self._closed = set(_named_as_closed(report, candidates, self.positions)) if candidates else set()
+
+    def model(self, name: str | None) -> Model | None:
+        """Give a model by its id."""
+        priced = self.models.get(name or "")
+        return None if priced is None else priced.model
 
     def may_be_closed(self, model: Model) -> bool:
         """Tell whether a model's coefficients can be unknown; whoever trains a model knows its shape."""
@@ -345,8 +371,11 @@ class _Known:
 def _lines(run: Run, figures: list[Figure], recomputed: list[Recomputation]) -> list[_Line]:
     """Give the entries that a level is about: those of the total, or of preparation."""
     components = COMPONENTS if _has_split(run) else ("preparation",)
-    lines = map(_Line, range(len(figures)), run.ledger, figures, recomputed)
-    return [line for line in lines if line.entry.component in components]
+    return [
+        _Line(at, entry, figures[at], recomputed[at])
+        for at, entry in enumerate(run.ledger)
+        if entry.component in components
+    ]
 
 
 def _agrees(entry: LedgerEntry, computed: int | None) -> bool:

@@ -3,7 +3,7 @@
     meter = Meter("trace.jsonl", models=[...])
     meter.begin_step(3)
     with meter.phase("learning", "update", model="policy") as phase:
-        phase.count(**whole(lengths, logit_rows=completion_lengths))
+        phase.count(count_update(groups))
     report = meter.report(run={"hardware": [...]})
 
 What an engine in another process did (vLLM, SGLang, a judge's server, a verifier) is told in explicit calls, `record`
@@ -18,8 +18,8 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from race_report.accounting import missing_for_recomputation
-from race_report.counts import decode, prefill
+from race_report.accounting import account, missing_for_recomputation
+from race_report.counts import count_served
 from race_report.reporting import report_of, viewed
 from race_report.standard import VERSION, view
 from race_report.trace import Journal, Key
@@ -31,8 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from race_report.flops import PassCounts
+
 _FRACTIONS: Final = frozenset({"bounded_attention_pairs", *BESIDE, SECONDS})
 """Figures that need not be whole."""
+
+_WHERE_THERE_ARE: Final = frozenset({"bounded_attention_pairs", "adapter_tokens"})
+"""Counts that many passes do not have, and then are silent about."""
 
 _GENERATION: Final = {
     "search": ("prefill", "decode"),
@@ -71,15 +76,19 @@ class Phase:
         """Begin with nothing counted."""
         self.counts: dict[str, float] = {}
 
-    def count(self, **counts: float) -> None:
-        """Add counts to those of the phase.
+    def count(self, counts: PassCounts | None = None, **figures: float) -> None:
+        """Add to what the phase has counted.
+
+        Args:
+            counts: what `race_report.counts` gives.
+            figures: counts and other figures by name, as in `Meter.record`.
 
         Raises:
-            ValueError: a count is negative, no number, or none of the standard's.
+            ValueError: a figure is negative, no number, or none of the standard's.
 
         """
-        for name, number in counts.items():
-            self.counts[name] = self.counts.get(name, 0) + _checked(name, number)
+        for name, number in _all_figures(counts, figures).items():
+            self.counts[name] = self.counts.get(name, 0) + number
 
 
 class Meter:
@@ -110,7 +119,7 @@ class Meter:
         self.models = [dict(model) for model in models]
         self.multipliers = {name: dict(factors) for name, factors in (multipliers or {}).items()}
         seen = viewed({"race_version": VERSION, "models": self.models, "runs": [{"id": "main"}]})
-        self._models = {model.id: model for model in seen.models}
+        self._models = account(seen).models
         self._complete: set[tuple[Any, ...]] = set()
         self._climbs: dict[Key, Climb] = {}
         self._phase: ContextVar[Phase | None] = ContextVar("phase", default=None)
@@ -128,7 +137,7 @@ class Meter:
         self.step = step
         self.policy_version = policy_version
 
-    def record(
+    def record(  # noqa: PLR0913 - the keys of a record
         self,
         component: str,
         phase: str | None = None,
@@ -140,7 +149,8 @@ class Meter:
         step: int | None = None,
         policy_version: int | None = None,
         basis: str | None = None,
-        **counts: float,
+        counts: PassCounts | None = None,
+        **figures: float | None,
     ) -> int:
         """Write what was done, and give the record's number.
 
@@ -154,7 +164,8 @@ class Meter:
             step: that of `begin_step` where it is not given.
             policy_version: likewise.
             basis: how the counts were come by; measured where nothing is said.
-            counts: tokens, attention_pairs, logit_rows and so on, by the names of the ledger; `calls`, `cpu_seconds`,
+            counts: what `race_report.counts` gives.
+            figures: tokens, attention_pairs, logit_rows and so on, by the names of the ledger; `calls`, `cpu_seconds`,
                 `executed_flops`, `seconds`.
 
         Raises:
@@ -162,7 +173,7 @@ class Meter:
                 counts, or executed FLOPs grow as a counter does that was not reset.
 
         """
-        checked = {name: _checked(name, number) for name, number in counts.items() if number is not None}
+        checked = _all_figures(counts, figures)
         if model is not None and operation is None:
             operation = "update" if (phase or "").endswith("update") else "forward"
         key = Key(component, phase, model, operation, stage, part)
@@ -189,9 +200,9 @@ class Meter:
         entry = {**key._asdict(), **counts, "multipliers": self.multipliers.get(key.model)}
         stated = {name: value for name, value in entry.items() if value is not None and name != SECONDS}
         report = view()({"models": [], "runs": [{"ledger": [stated]}]})
-        lacking = missing_for_recomputation(report.runs[0].ledger[0], self._models)
+        lacking = missing_for_recomputation(report.runs[0].ledger[0], self._models[key.model])
         for lack in lacking:
-            if lack.key != "coefficients":  # a closed model has none, and an architecture gives them later
+            if lack.key != "coefficients":  # a closed model has none
                 message = f'FLOPs of {key.words} do not follow from these counts: "{key.model}" needs {lack.what}'
                 raise ValueError(message)
         self._complete.add(seen)
@@ -256,7 +267,7 @@ class Meter:
             prompt_tokens: tokens of the prompt, for every completion.
             completion_tokens: tokens that were sampled, the one that ends the sequence included.
             cached_tokens: prompt tokens that were served from a cache: vLLM's `num_cached_tokens`, SGLang's
-                `cached_tokens`; of a prompt that is computed once a group, all of it but for the first completion.
+                `cached_tokens`; of a prompt that is read once for a group, all of it but for the first completion.
             window: keys that a layer of bounded attention lets a token see.
             adapter: whether adapters ran beside their base, not merged into it.
             component: search, feedback (a judge), evaluation or preparation.
@@ -268,18 +279,24 @@ class Meter:
 
         """
         reading, sampling = _GENERATION[component]
-        timed: dict[str, Any] = {} if seconds is None else {SECONDS: seconds}  # of both; told with the first
-        for phase, counts in (
-            (reading, prefill(prompt_tokens, completion_tokens, cached_tokens=cached_tokens, window=window)),
-            (sampling, decode(prompt_tokens, completion_tokens, window=window)),
-        ):
-            more = {**where, **counts}
-            if adapter:
-                more["adapter_tokens"] = counts["tokens"]
-            if phase == "judge_prefill":
-                more["calls"] = len(prompt_tokens)
-            self.record(component, phase, model=model, operation="forward", **more, **timed)
-            timed = {}
+        counted = count_served(prompt_tokens, completion_tokens, cached_tokens, window=window, adapter=adapter)
+        cached = cached_tokens if cached_tokens is not None else [0] * len(prompt_tokens)
+        begun = [at for at, length in enumerate(completion_tokens) if length]
+        self.record(
+            component,
+            reading,
+            model=model,
+            operation="forward",
+            counts=counted.prefill,
+            sequences=sum(cached[at] < prompt_tokens[at] for at in begun),
+            cached_tokens=None if cached_tokens is None else counted.cached_tokens,
+            calls=len(prompt_tokens) if reading == "judge_prefill" else None,
+            seconds=seconds,
+            **where,
+        )
+        more = sum(completion_tokens[at] > 1 for at in begun)
+        counts = counted.decode
+        self.record(component, sampling, model=model, operation="forward", counts=counts, sequences=more, **where)
 
     def report(self, *, run: Mapping[str, Any] | None = None, **document: Any) -> dict[str, Any]:
         """Make the report of what was recorded so far, as JSON has it; see `report_of`.
@@ -305,6 +322,18 @@ class Meter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _all_figures(counts: PassCounts | None, figures: Mapping[str, float | None]) -> dict[str, float]:
+    """Join counts and figures by name; pairs and adapter tokens that a pass does not have are left out."""
+    given = {name: number for name, number in figures.items() if number is not None}
+    for name, number in counts._asdict().items() if counts is not None else ():
+        if name in given:
+            message = f"{name} is given twice"
+            raise ValueError(message)
+        if number or name not in _WHERE_THERE_ARE:
+            given[name] = number
+    return {name: _checked(name, number) for name, number in given.items()}
 
 
 def _checked(name: str, number: Any) -> float:

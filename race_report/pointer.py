@@ -6,12 +6,15 @@ begins with a letter. Findings carry plain pointers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+import re
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 T = TypeVar("T")
+
+_INDEX: Final = re.compile("0|[1-9][0-9]{0,15}")
 
 
 class _Node(Generic[T]):
@@ -66,10 +69,16 @@ def tokens(pointer: str) -> Iterator[str]:
     return (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
+def index_of(token: str, values: tuple[Any, ...]) -> int | None:
+    """Give the index that a token is by RFC 6901, or None where it is none of an array: no sign, no leading 0."""
+    return int(token) if _INDEX.fullmatch(token) and int(token) < len(values) else None
+
+
 def child(value: Any, token: str) -> Any:
     """Give the value below another by a plain token, or None where there is none."""
     if isinstance(value, tuple):
-        return value[int(token)] if token.isdecimal() and int(token) < len(value) else None
+        index = index_of(token, value)
+        return None if index is None else value[index]
     return value.get(token) if isinstance(value, dict) else getattr(value, token, None)
 
 
@@ -116,8 +125,9 @@ class Elements:
         """Give the elements that an index, an id or `*` stands for."""
         if token == "*":  # noqa: S105 - a token of a pointer
             return list(values)
-        if token.isdecimal():
-            return [values[int(token)]] if int(token) < len(values) else []
+        index = index_of(token, values)
+        if index is not None:
+            return [values[index]]
         by_id = self._by_id.get(id(values))
         if by_id is None:
             by_id = self._by_id[id(values)] = {}

@@ -160,11 +160,11 @@ def _figures(
         figure = Figure(name, by_trace, stated)
         counts_agree = counts_agree and figure.agrees
         yield figure if figure.agrees else figure._replace(cause=_cause(figure, entry, proven, workers, run))
-    exact, model = _exact_flops(report, at, position, found), account(report).models.get(entry.model or "")
-    if entry.flops is not None and exact is not None and model is not None:
+    exact, priced = _exact_flops(report, at, position, found), account(report).models.get(entry.model or "")
+    if entry.flops is not None and exact is not None and priced is not None:
         figure = Figure("flops", exact, entry.flops)
         is_slip = counts_agree and not figure.agrees and relative_difference(entry.flops, exact) > ROUNDED
-        yield figure._replace(cause=flops_cause(entry.flops, exact, entry, model, run)) if is_slip else figure
+        yield figure._replace(cause=flops_cause(entry.flops, exact, entry, priced, run)) if is_slip else figure
 
 
 def _exact_flops(report: Report, at: int, position: int, found: Sum) -> int | None:
@@ -172,13 +172,13 @@ def _exact_flops(report: Report, at: int, position: int, found: Sum) -> int | No
     books, entry = account(report), report.runs[at].ledger[position]
     if entry.model is None and books.figures[at][position].value == 0:
         return 0
-    model = books.models.get(entry.model or "")
-    if model is None or model.coefficients is None or books.recomputed[at][position].missing:
+    priced = books.models.get(entry.model or "")
+    if priced is None or priced.coefficients is None or books.recomputed[at][position].missing:
         return None
-    factors = factors_of(entry, model)
+    factors = factors_of(entry, priced.model)
     assert factors is not None
     counts = PassCounts(*(found.amounts.get(name, 0) for name in PassCounts._fields))  # type: ignore[arg-type]
-    return entry_flops(model.coefficients, counts, factors)
+    return entry_flops(priced.coefficients, counts, factors)
 
 
 def _cause(figure: Figure, entry: LedgerEntry, proven: dict[Key, Sum], workers: int, run: Run) -> str:

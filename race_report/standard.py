@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report._resources import read_text
 from race_report.view import ViewFactory
@@ -35,6 +35,36 @@ def record_schema() -> dict[str, Any]:
 def view() -> ViewFactory:
     """Give what views valid documents."""
     return ViewFactory(schema())
+
+
+class Shape(NamedTuple):
+    """What the schema says of a place in a report, as far as a pointer needs it."""
+
+    properties: dict[str, Shape]
+    items: Shape | None
+    """The shape of an array's elements; None where it is no array."""
+    is_open: bool
+    """Whether it takes keys that it does not name, besides those that begin with `x-`."""
+
+
+@functools.cache
+def shape() -> Shape:
+    """Give the shape of a report."""
+    return _shape_of(schema())
+
+
+@functools.cache
+def _shape_named(name: str) -> Shape:
+    return _shape_of(schema()["$defs"][name])
+
+
+def _shape_of(node: dict[str, Any]) -> Shape:
+    if "$ref" in node:
+        return _shape_named(node["$ref"].rpartition("/")[2])
+    properties = {key: _shape_of(value) for key, value in node.get("properties", {}).items()}
+    takes_any = node.get("type") == "object" and "additionalProperties" not in node
+    is_map = "properties" not in node and "patternProperties" in node
+    return Shape(properties, _shape_of(node["items"]) if "items" in node else None, takes_any or is_map)
 
 
 def subschema(path: Sequence[str | int]) -> dict[str, Any]:

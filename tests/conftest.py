@@ -19,7 +19,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STACK = ("torch", "transformers", "peft")
+STACK = ("torch", "transformers", "peft", "trl")
 collect_ignore_glob = (
     [] if os.environ.get("RACE_TEST_EVERYTHING") or all(map(find_spec, STACK)) else ["reference/*"]
 )  # what compares with the training stack needs it

@@ -47,7 +47,7 @@ def slips(costs: dict[str, int], decode: dict[str, int], update: dict[str, int])
         "only the adapter's parameters": (UPDATE, 3 * adapter),
         "6N a token with all parameters": (UPDATE, 6 * TOTAL * update["tokens"]),
         "recomputation included": (UPDATE, plain(costs, update, 3, 3, 4) + 4 * adapter),
-        "the 8 GPUs": (UPDATE, update["flops"] / 8),
+        "8 is the group size and the number of GPUs": (UPDATE, update["flops"] / 8),
         "10^12": (UPDATE, update["flops"] / 1e12),
         "a single step": (UPDATE, update["flops"] / 200),
         "a whole number": (UPDATE, update["flops"] * 7),
@@ -85,6 +85,8 @@ def test_a_sum_says_which_part_it_lacks_or_has_twice(example: dict[str, Any]) ->
     search, learning = totals["search_flops"], totals["learning_flops"]
     totals["total_flops"] = search + learning
     assert "without feedback?" in message(example, "RACE303")
+    totals["total_flops"] = (search + learning + totals["feedback_flops"]) // 2
+    assert "multiply-adds, which are 2 FLOPs each?" in message(example, "RACE303")
     totals["total_flops"] = search
     assert "search alone?" in message(example, "RACE303")
     totals["total_flops"] = 2 * search + learning + totals["feedback_flops"]
@@ -96,7 +98,13 @@ def test_a_sum_says_which_part_it_lacks_or_has_twice(example: dict[str, Any]) ->
 
 @pytest.mark.parametrize(
     ("optimizer_steps", "cause"),
-    [(25, "8 GPUs"), (1, "a single step"), (64 * 200, "prompts_per_step"), (200_000, "thousands"), (310, "ratio 1.55")],
+    [
+        (25, "8 is the group size and the number of GPUs"),
+        (1, "a single step"),
+        (64 * 200, "prompts_per_step"),
+        (200_000, "thousands"),
+        (310, "ratio 1.55"),
+    ],
 )
 def test_counts_that_are_apart_by_a_number_of_the_run_name_it(
     example: dict[str, Any], optimizer_steps: int, cause: str

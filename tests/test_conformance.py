@@ -220,7 +220,7 @@ def node_runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the runner in Node.js with its libraries into a folder of its own."""
     tool("node")
     folder = tmp_path_factory.mktemp("runner")
-    for name in ("conformance.mjs", "package.json", "package-lock.json"):
+    for name in ("conformance.mjs", "standard.mjs", "package.json", "package-lock.json"):
         shutil.copy(RUNNER / name, folder)
     command = [tool("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -45,15 +45,17 @@ def test_validating_json_loads_nothing_heavy(documents: Path) -> None:
     assert "race_report.levels" in modules
     assert not modules & HEAVY
     assert "race_report.json_text" not in modules
-    assert "race_report.architecture" not in modules
 
 
-def test_the_table_of_accelerators_is_read_for_reports_that_name_one(tmp_path: Path, documents: Path) -> None:
+@pytest.mark.parametrize("module", ["race_report.accelerators", "race_report.architecture"])
+def test_tables_of_devices_and_architectures_are_read_for_reports_that_name_one(
+    tmp_path: Path, documents: Path, module: str
+) -> None:
     report = '{"race_version": "1.0", "models": [{"id": "a", "role": "policy"}], "runs": [{"id": "main"}]}'
     (tmp_path / "without.json").write_text(report, "utf-8")
     for path, is_read in ((tmp_path / "without.json", False), (documents / "worked-example.json", True)):
         modules = modules_after("from race_report.__main__ import main; main()", "validate", str(path), cwd=tmp_path)
-        assert ("race_report.accelerators" in modules) == is_read
+        assert (module in modules) == is_read
 
 
 def test_findings_in_json_load_nothing_heavy_either(tmp_path: Path) -> None:

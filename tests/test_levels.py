@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from race_report import levels
+from race_report.parsed import Places
+from race_report.standard import view
+from race_report.structure import structure_faults
 from race_report.validation import validate_value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from race_report.levels import Level
 
 
@@ -58,13 +69,37 @@ def test_a_trace_cannot_be_looked_for_beside_a_report_in_memory(example: dict[st
     assert level.lacking == ("/runs/main: a replay of its trace, which is looked for beside a report that is a file",)
 
 
-def test_an_architecture_without_coefficients_ends_at_level_one_with_that_reason(example: dict[str, Any]) -> None:
+def test_coefficients_follow_from_an_architecture(example: dict[str, Any]) -> None:
     """This is the design's own example: it names the architecture and leaves the coefficients to the tools."""
     del example["models"][0]["coefficients"]
+    assert level_of(example).number == 2
+
+
+def test_an_architecture_from_which_nothing_follows_says_why(example: dict[str, Any]) -> None:
+    policy = example["models"][0]
+    del policy["coefficients"]
+    for entry in run_of(example)["ledger"]:
+        entry["method"] = "stated"
+    policy["adapter"] |= {"target_modules_pattern": "(a+)+$"}
+    assert "by a pattern, which is not run here" in level_of(example).lacking[0]
+    policy["adapter"] |= {"rank_pattern": {"(a+)+$": 4}}
+    del policy["adapter"]["target_modules_pattern"]
+    assert "(a+)+$ of `rank_pattern`" in level_of(example).lacking[0]
+    policy["adapter"] = {"method": "ia3"}
+    assert "method is ia3" in level_of(example).lacking[0]
+    del policy["adapter"]
+    assert "`adapter_parameters` of the model" in " ".join(level_of(example).lacking)
+    policy["architecture"]["model_type"] = "mamba2"
+    assert "state the model's `coefficients`" in level_of(example).lacking[0]
+
+
+def test_coefficients_in_a_file_are_for_fill(example: dict[str, Any]) -> None:
+    policy = example["models"][0]
+    del policy["coefficients"], policy["architecture"]
+    policy["architecture_file"] = "config.json"
     level = level_of(example)
     assert level.number == 1
-    assert len(level.lacking) == 1
-    assert "does not yet derive them from its architecture" in level.lacking[0]
+    assert "race fill reads them from config.json" in level.lacking[0]
 
 
 def test_a_minimal_report_is_well_formed_and_hears_what_it_lacks() -> None:
@@ -244,3 +279,37 @@ def test_a_rule_beside_a_closed_judge_changes_nothing(example: dict[str, Any]) -
     document["not_reported"].append({"pointer": "/models/prm/coefficients", "reason": "not_published"})
     run_of(document)["ledger"].append({"component": "feedback", "phase": "reward", "part": "format"})
     assert (level_of(document).number, level_of(document).is_lower_bound) == (2, True)
+
+
+def cut(document: dict[str, Any], pointer: list[str | int]) -> None:
+    *above, last = pointer
+    place: Any = document
+    for step in above:
+        place = place[step]
+    del place[last]
+
+
+def leaves(value: Any, here: list[str | int]) -> Iterator[list[str | int]]:
+    """Give the way to every value below another that is in an object, so that it may be left out."""
+    children = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for key, child in children:
+        if isinstance(key, str):
+            yield [*here, key]
+        yield from leaves(child, [*here, key])
+
+
+@pytest.mark.parametrize("name", ["worked-example", "constructed-moe-rollout-policy", "constructed-ppo-critic"])
+def test_what_is_plainly_recomputable_is_so_in_full(documents: Path, name: str) -> None:
+    """Whatever one leaves out of a report, the short way and the long one give the same level."""
+    document = json.loads((documents / f"{name}.json").read_text("utf-8"))
+    plain = 0
+    for way in [None, *leaves(document, [])]:
+        changed = copy.deepcopy(document)
+        if way is not None:
+            cut(changed, way)
+        if structure_faults(changed, lambda: Places(text="")):
+            continue
+        report = view()(changed)
+        assert levels._assess(report) == levels._assess_in_full(report), way
+        plain += levels._is_plainly_recomputable(report)
+    assert plain

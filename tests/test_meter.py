@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from race_report.counts import decode, prefill, whole
+from race_report.counts import Group, count_reward, count_served, count_update
 from race_report.meter import Meter, Readings
 from race_report.reporting import report_of
 from race_report.trace import merge, read_trace, write_lines
@@ -81,9 +81,9 @@ def test_a_loop_becomes_a_report_of_level_three(meter: Meter, tmp_path: Path) ->
     for step in range(2):
         meter.begin_step(step, policy_version=step)
         meter.generation(model="policy", prompt_tokens=[5, 5], completion_tokens=[3, 4], cached_tokens=[0, 4])
-        meter.record("feedback", "reward", model="prm", **whole([8, 9]), executed_flops=9999)
+        meter.record("feedback", "reward", model="prm", counts=count_reward([8, 9]), executed_flops=9999)
         with meter.phase("learning", "update", model="policy") as phase:
-            phase.count(**whole([8, 9], logit_rows=[3, 4]), adapter_tokens=17)
+            phase.count(count_update([Group(5, [3, 4])], adapter=True), sequences=2)
     report = meter.report(run=RUN)
     (run,) = report["runs"]
     reading, sampling, update, reward = run["ledger"]
@@ -145,6 +145,11 @@ def test_what_cannot_be_is_refused_in_clear_words(meter: Meter, figures: dict[st
     with pytest.raises(ValueError, match=words), meter.phase("search", "decode", model="policy") as phase:
         phase.count(**figures)
     assert read_trace(meter.journal.path).records == []
+
+
+def test_a_count_is_given_once(meter: Meter) -> None:
+    with pytest.raises(ValueError, match="tokens is given twice"):
+        meter.record("feedback", "reward", model="prm", counts=count_reward([3]), tokens=3)
 
 
 def test_an_unknown_model_an_update_without_adapter_tokens_and_a_wrong_phase_are_refused(meter: Meter) -> None:
@@ -374,10 +379,10 @@ def perform(meter: Meter, step: int, kind: str, pairs: list[tuple[int, int]]) ->
     if kind == "generate":
         meter.generation(model="policy", prompt_tokens=prompts, completion_tokens=completions, step=step)
     elif kind == "reward":
-        meter.record("feedback", "reward", model="prm", step=step, **whole(lengths))
+        meter.record("feedback", "reward", model="prm", step=step, counts=count_reward(lengths), sequences=len(pairs))
     elif kind == "update":
         with meter.phase("learning", "update", model="policy", step=step) as phase:
-            phase.count(**whole(lengths, logit_rows=completions), adapter_tokens=sum(lengths))
+            phase.count(count_update([Group(p, [c]) for p, c in pairs], adapter=True), sequences=len(pairs))
     else:
         meter.record("feedback", "reward", part="format", calls=len(pairs), cpu_seconds=0.25, step=step)
 
@@ -430,7 +435,7 @@ def test_two_workers_and_one_give_the_same_ledger(tmp_path: Path) -> None:
 
 LOOP = """
 import json, sys, warnings
-from race_report.counts import whole
+from race_report.counts import Group, count_reward, count_update
 from race_report.meter import Meter
 warnings.simplefilter("ignore")
 path, first, last, models = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4])
@@ -441,9 +446,9 @@ with Meter(path, models=models) as meter:
         prompts, completions = [3 + step % 4] * 4, [2 + (step + at) % 5 for at in range(4)]
         meter.generation(model="policy", prompt_tokens=prompts, completion_tokens=completions)
         lengths = [p + c for p, c in zip(prompts, completions)]
-        meter.record("feedback", "reward", model="prm", **whole(lengths))
+        meter.record("feedback", "reward", model="prm", counts=count_reward(lengths))
         with meter.phase("learning", "update", model="policy") as phase:
-            phase.count(**whole(lengths, logit_rows=completions), adapter_tokens=sum(lengths))
+            phase.count(count_update([Group(prompts[0], completions)], adapter=True))
         print(step, flush=True)
 """
 
@@ -467,13 +472,15 @@ def test_a_killed_run_is_resumed_and_its_report_is_replayed(tmp_path: Path, seed
     rollouts = [(3 + step % 4, 2 + (step + at) % 5) for step in range(last) for at in range(4)]
     prompts, completions = [p for p, _ in rollouts], [c for _, c in rollouts]
     lengths = [p + c for p, c in rollouts]
+    served = count_served(prompts, completions)
     for phase, expected in (
-        ("prefill", prefill(prompts, completions)),
-        ("decode", decode(prompts, completions)),
-        ("reward", whole(lengths)),
-        ("update", whole(lengths, logit_rows=completions)),
+        ("prefill", served.prefill),
+        ("decode", served.decode),
+        ("reward", count_reward(lengths)),
+        ("update", count_update([Group(*pair) for pair in zip(prompts, ([c] for c in completions), strict=True)])),
     ):
-        assert {name: ledger[phase, None][name] for name in expected} == expected
+        names = ("tokens", "attention_pairs", "logit_rows")
+        assert [ledger[phase, None][name] for name in names] == [getattr(expected, name) for name in names]
     assert ("prefill", "redone") in ledger
     assert report["runs"][0]["coverage"] == {"first_step": 0, "last_step": last - 1, "restarts": 3}
     assert level(saved(report, tmp_path)) == 3

@@ -17,10 +17,12 @@ from race_report.rules import (
     flops,
     hardware,
     identity,
+    methods,
     passes,
     peaks,
     reading,
     rollouts,
+    sizes,
     steps,
     structure,
     trace,
@@ -60,8 +62,8 @@ def test_codes_and_names_are_unique_and_of_one_form() -> None:
 
 def test_every_rule_that_is_written_is_in_the_table() -> None:
     modules = (
-        *(disclosure, flops, hardware, identity, passes, peaks),
-        *(reading, rollouts, steps, structure, trace, utilization),
+        *(disclosure, flops, hardware, identity, methods, passes, peaks),
+        *(reading, rollouts, sizes, steps, structure, trace, utilization),
     )
     written = {value.code for module in modules for value in vars(module).values() if isinstance(value, Rule)}
     assert written == {rule.code for rule in package.RULES}

@@ -297,7 +297,10 @@ def test_replay_shows_every_figure_and_that_it_agrees(replayable: dict[str, Any]
     ("change", "words"),
     [
         ({"tokens": 5 * 26214400}, "tokens .* differs, the report says 131,072,000: ratio 5, a whole number"),
-        ({"tokens": 8 * 26214400}, r"the report says 209,715,200: ratio 8, the 8 GPUs: is one of them per GPU\?"),
+        (
+            {"tokens": 8 * 26214400},
+            r"209,715,200: ratio 8, 8 is the group size and .*: are prompts taken for rollouts or per GPU\?",
+        ),
         ({"logit_rows": 102401}, r"logit_rows .*102,400  differs, the report says 102,401: 1 more\n"),
         ({"flops": 69319282340659200 // 2}, "flops .* differs, the report says .*: ratio 0.5, multiply-adds"),
         ({"executed_flops": 5}, "executed_flops .*nothing  differs, the report says 5"),

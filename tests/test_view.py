@@ -72,6 +72,12 @@ def spoil(example: dict[str, Any]) -> dict[str, Any]:
     run["ledger"][3]["attention_pairs"] = 5
     run["ledger"].append(run["ledger"][3])
     run["totals"]["learning_flops"] *= 2.0
+    example["models"][0]["parameters"] |= {"trainable": 0, "total": 1500000000}
+    rule = {"component": "search", "model": "policy", "operation": "forward", "method": "parameter_rule", "flops": 5}
+    run["ledger"].append(
+        rule | {"tokens": 10**6, "sequences": 1, "executed_flops": 1, "part": "rule", "adapter_tokens": 10**9}
+    )
+    example["runs"].append({"id": "tiny", "policy": "policy", "totals": {"total_flops": 412}})
     run["totals"]["search_flops"] *= 1.001
     run["algorithm"] |= {"optimizer_steps": 7, "minibatches_per_batch": 3, "group_size": 5}
     run["rollouts"] |= {"prompts": 3, "truncated": 102400, "trained": 10**9, "completion_tokens": 10**12}

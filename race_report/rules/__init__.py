@@ -25,7 +25,8 @@ from race_report.rules.identity import (
     unknown_run,
     unknown_stage,
 )
-from race_report.rules.passes import ledger_beside_rollouts, pairs_below_tokens
+from race_report.rules.methods import attention_missing, executed_apart, flops_too_few, rule_mismatch
+from race_report.rules.passes import counts_impossible, ledger_beside_rollouts, pairs_below_tokens
 from race_report.rules.peaks import accelerator_unknown, peak_mismatch, precision_without_units
 from race_report.rules.reading import READING
 from race_report.rules.rollouts import (
@@ -38,6 +39,7 @@ from race_report.rules.rollouts import (
     tokens_below_rollouts,
     tokens_over_cap,
 )
+from race_report.rules.sizes import size_inexact, size_mismatch
 from race_report.rules.steps import steps_ambiguous, steps_mismatch, steps_reversed, steps_times_batch
 from race_report.rules.structure import STRUCTURE
 from race_report.rules.trace import TRACE
@@ -72,6 +74,7 @@ RULES: Final[tuple[Rule, ...]] = (
     pairs_below_tokens,
     filter_adds,
     ledger_beside_rollouts,
+    counts_impossible,
     steps_times_batch,
     steps_mismatch,
     steps_ambiguous,
@@ -81,6 +84,12 @@ RULES: Final[tuple[Rule, ...]] = (
     total_mismatch,
     total_inexact,
     counts_incomplete,
+    size_mismatch,
+    size_inexact,
+    rule_mismatch,
+    attention_missing,
+    flops_too_few,
+    executed_apart,
     gpu_hours_mismatch,
     gpu_hours_doubtful,
     pools_over_run,

@@ -26,6 +26,9 @@ SECONDS: Final = 3600
 HOURS_AGREE: Final = 0.02
 """Relative difference up to which GPU-hours agree."""
 
+PLAUSIBLE: Final = 0.65
+"""MFU that no training is known to exceed."""
+
 _UNKNOWN: Final = Range(0, float("inf"))
 _NOTHING: Final = Range(0, 0)
 USUAL: Final = ("bf16", "fp16")
@@ -181,7 +184,7 @@ def _groups(report: Report, index: int, run: Run) -> Iterator[list[Work]]:
     has_hours = run.gpu_hours is not None or any(
         pool.gpu_hours is not None or pool.wall_clock_hours is not None for pool in run.hardware
     )
-    if not has_hours:
+    if not has_hours or _is_plainly_possible(report, index, run):
         return
     pools = _pools(report, index, run)
     flops = _flops(report, index, run)
@@ -190,6 +193,25 @@ def _groups(report: Report, index: int, run: Run) -> Iterator[list[Work]]:
         counted = counted or tuple(sorted(components))
         found = [_work(report, index, run, chosen, pools, flops) for chosen in _sets(counted, pools)]
         yield [done for done in found if done is not None]
+
+
+def _is_plainly_possible(report: Report, index: int, run: Run) -> bool:
+    """Tell at little cost that the smallest pool alone could have done all FLOPs of a run, as is the case of most."""
+    if report.qualifications or any(entry.precision is not None for entry in run.ledger):
+        return False
+    least = float("inf")
+    for pool in run.hardware:
+        if pool.utilization is not None or pool.accelerator is None or pool.count is None:
+            return False
+        peak = _table_peak(pool.accelerator, frozenset({pool.precision}))
+        hours = [pool.gpu_hours] if pool.gpu_hours is not None else []
+        hours += [pool.count * pool.wall_clock_hours] if pool.wall_clock_hours is not None else []
+        if pool.peak_flops_per_second is not None or peak is None or not hours:
+            return False
+        least = min(least, min(hours) * SECONDS * peak.low)
+    entered = sum(figure.value or 0 for figure in account(report).figures[index])
+    stated = (run.totals.total_flops or 0) if run.totals is not None else 0
+    return max(entered, stated) <= PLAUSIBLE * least
 
 
 def _sets(counted: tuple[str, ...], pools: list[Pool]) -> list[tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from race_report.accounting import COMPONENTS
 from race_report.finding import Rule, Severity, rule
 from race_report.levels import nameable_gaps
 from race_report.numbers import show_number
@@ -118,9 +119,10 @@ def part_as_whole(report: Report) -> Iterator[Violation]:
         totals: {total_flops: 1.0e+20, basis: lower_bound}
     """
     for index, run in enumerate(report.runs):
-        is_part = run.coverage is not None and run.coverage.complete is False
-        total = run.totals.total_flops if run.totals is not None else None
-        if is_part and total and run.totals is not None and run.totals.basis in (None, "measured", "derived"):
+        if run.coverage is None or run.coverage.complete is not False or run.totals is None:
+            continue
+        figures = (getattr(run.totals, f"{name}_flops") for name in (*COMPONENTS, "total"))
+        if any(figures) and run.totals.basis not in ("lower_bound", "estimated"):
             message = "the figures cover a part of the run, and the totals read as the whole"
             yield f"/runs/{index}/totals", message, "write basis: lower_bound"
 
@@ -129,8 +131,8 @@ def part_as_whole(report: Report) -> Iterator[Violation]:
 def coverage_mismatch(report: Report) -> Iterator[Violation]:
     """The steps that the figures cover are not the steps of the run.
 
-    What it checks: where coverage is complete and its unit stated, last_step - first_step + 1 against rollout_steps or
-    optimizer_steps.
+    What it checks: where coverage is not said to be incomplete and its unit is stated, last_step - first_step + 1
+    against rollout_steps or optimizer_steps.
 
     Why it matters: either steps are missing from the figures, or the algorithm was not run as stated.
 
@@ -149,7 +151,7 @@ def coverage_mismatch(report: Report) -> Iterator[Violation]:
     """
     for index, run in enumerate(report.runs):
         cover, settings = run.coverage, run.algorithm
-        if cover is None or settings is None or not cover.complete or cover.step_unit is None:
+        if cover is None or settings is None or cover.complete is False or cover.step_unit is None:
             continue
         steps = settings.rollout_steps if cover.step_unit == "rollout_step" else settings.optimizer_steps
         if steps is None or cover.first_step is None or cover.last_step is None:
@@ -159,7 +161,11 @@ def coverage_mismatch(report: Report) -> Iterator[Violation]:
         places = (f"algorithm/{key}", "coverage/first_step", "coverage/last_step")
         if covered != steps and not is_open(report, f"/runs/{index}", *places):
             message = f"the figures cover {covered} steps, and {key} says {steps}"
-            yield f"/runs/{index}/coverage/last_step", message, "write the steps that were run, first and last included"
+            yield (
+                f"/runs/{index}/coverage/last_step",
+                message,
+                "write the steps that were run, first and last included; of a part, complete: false",
+            )
 
 
 @rule("RACE806", severity=Severity.NOTE)
@@ -189,9 +195,10 @@ def project_not_told(report: Report) -> Iterator[Violation]:
 
 @rule("RACE807")
 def outside_its_range(report: Report) -> Iterator[Violation]:
-    """A qualification's range is reversed, or does not hold the figure that it is about.
+    """A range is reversed, or does not hold the figure that it is about.
 
-    What it checks: low <= high, and that every number the pointer leads to lies between them.
+    What it checks: `low` and `high` of qualifications and of results: low <= high, and that the value, or every number
+    that the pointer leads to, lies between them.
 
     Why it matters: the field holds the best value; one that its own range excludes tells a reader nothing.
 
@@ -209,21 +216,27 @@ def outside_its_range(report: Report) -> Iterator[Violation]:
     """
     ends: dict[str, list[tuple[float, str]]] = {}
     for at, entry in enumerate(report.qualifications):
-        low, high, here = entry.low, entry.high, f"/qualifications/{at}"
-        if low is None and high is None:
-            continue
-        if low is not None and high is not None and low > high:
-            message = f"the range ends at {show_number(high)}, before it begins at {show_number(low)}"
-            yield f"{here}/low", message, "low is the smaller of the two"
-            continue
-        if entry.pointer not in ends:
+        if entry.pointer not in ends and (entry.low is not None or entry.high is not None):
             ends[entry.pointer] = _ends(report, entry.pointer)
-        for value, pointer in ends[entry.pointer]:
-            said = f"{pointer} is {show_number(value)}, and is said to be at"
-            if low is not None and value < low:
-                yield f"{here}/low", f"{said} least {show_number(low)}", "correct the range or the figure"
-            elif high is not None and value > high:
-                yield f"{here}/high", f"{said} most {show_number(high)}", "correct the range or the figure"
+        yield from _outside(f"/qualifications/{at}", entry.low, entry.high, ends.get(entry.pointer, []))
+    for index, run in enumerate(report.runs):
+        for at, result in enumerate(run.results):
+            here = f"/runs/{index}/results/{at}"
+            value = [(result.value, f"{here}/value")] if result.value is not None else []
+            yield from _outside(here, result.low, result.high, value)
+
+
+def _outside(here: str, low: float | None, high: float | None, values: list[tuple[float, str]]) -> Iterator[Violation]:
+    if low is not None and high is not None and low > high:
+        message = f"the range ends at {show_number(high)}, before it begins at {show_number(low)}"
+        yield f"{here}/low", message, "low is the smaller of the two"
+        return
+    for value, pointer in values:
+        said = f"{pointer} is {show_number(value)}, and is said to be at"
+        if low is not None and value < low:
+            yield f"{here}/low", f"{said} least {show_number(low)}", "correct the range or the figure"
+        elif high is not None and value > high:
+            yield f"{here}/high", f"{said} most {show_number(high)}", "correct the range or the figure"
 
 
 def _ends(report: Report, pointer: str) -> list[tuple[float, str]]:

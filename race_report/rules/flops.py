@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.accounting import (
     COMPONENTS,
     Figure,
     account,
-    is_left_to_accounting,
     recomputed_sum,
 )
 from race_report.finding import Severity, rule
@@ -22,8 +21,12 @@ from race_report.rules.causes import flops_cause, sum_cause
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from race_report.accounting import Lack, Priced
     from race_report.document import Qualification, Report
     from race_report.finding import Violation
+
+
+_ROUNDING: Final = "a rounding"
 
 
 class _Difference(NamedTuple):
@@ -161,12 +164,21 @@ def counts_incomplete(report: Report) -> Iterator[Violation]:
             if entry.method != "counts":
                 continue
             missing = books.recomputed[run_index][index].missing
-            if missing and not is_left_to_accounting(entry, books.models):
+            if missing and not _stands_in_a_file(missing, books.models.get(entry.model or "")):
                 yield (
                     f"/runs/{run_index}/ledger/{index}/method",
                     f"FLOPs by counts need {' and '.join(lack.what for lack in missing)}",
                     "add it, or state the method that was used: profiler, parameter_rule, hardware or stated",
                 )
+
+
+def _stands_in_a_file(missing: list[Lack], priced: Priced | None) -> bool:
+    """Tell whether coefficients are all that is missing, and follow from a file that stands beside the report."""
+    return (
+        priced is not None
+        and priced.model.architecture_file is not None
+        and [lack.key for lack in missing] == ["coefficients"]
+    )
 
 
 def _violations(differences: tuple[_Difference, ...], *, tolerated: bool) -> Iterator[Violation]:
@@ -178,7 +190,8 @@ def _violations(differences: tuple[_Difference, ...], *, tolerated: bool) -> Ite
         stated = f"{key} is {difference.stated:.4g}"
         given = f"{difference.what} give {difference.expected:.4g}"
         if tolerated:
-            yield difference.pointer, f"{stated}; {given}: {difference.excuse}", f"write {exact}"
+            hint = f"write {exact}" if difference.excuse == _ROUNDING else f"{difference.what} give {exact}"
+            yield difference.pointer, f"{stated}; {given}: {difference.excuse}", hint
         elif difference.expected == 0:
             yield difference.pointer, f"{stated}, but {given}", "is a count or a multiplier 0 that should not be?"
         else:
@@ -203,8 +216,8 @@ def _find_entry_differences(report: Report) -> Iterator[_Difference]:
                 continue
             if entry.method in (None, "counts"):
                 pointer = f"/runs/{run_index}/ledger/{index}/flops"
-                model = books.models[entry.model or ""]
-                cause = functools.partial(flops_cause, entry.flops, expected, entry, model, run)
+                priced = books.models[entry.model or ""]
+                cause = functools.partial(flops_cause, entry.flops, expected, entry, priced, run)
                 yield from excuses.difference(pointer, entry.flops, (expected,), "the counts of this entry", cause)
 
 
@@ -265,7 +278,7 @@ class _Excuses:
         """Yield the difference of a figure from the first of those that it may equal, if it equals none."""
         distances = [relative_difference(stated, value) for value in expected]
         if min(distances) > EXACT:
-            excuse = "a rounding" if min(distances) <= ROUNDED else ""
+            excuse = _ROUNDING if min(distances) <= ROUNDED else ""
             if not excuse and self._is_within_range(pointer, expected[0]):
                 excuse = "allowed, because a qualification states a range that holds it"
             yield _Difference(pointer, stated, expected[0], what, excuse, cause)

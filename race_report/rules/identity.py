@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from race_report.finding import Violation
 
 _PRIVATE: Final = re.compile(
-    r"(?<![\w.+-])[\w.+-]{1,64}@(?!github\.com|gitlab\.com)(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\b"
+    r"(?<![\w.+-])[\w.+-]{1,64}@(?!github\.com|gitlab\.com)(?:(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\b"
     r"|(?:/home/|/Users/|[A-Za-z]:\\Users\\)(?!(?:ubuntu|ray|user|root|runner|work)\b)[\w.-]{1,64}",
     re.ASCII,
 )
@@ -269,7 +269,8 @@ def policy_of_another_role(report: Report) -> Iterator[Violation]:
 def identity_leak(report: Report) -> Iterator[Violation]:
     """A report without a subject, as for double-blind review, tells who wrote it.
 
-    What it checks: where `subject` is absent, that no text holds an e-mail address or somebody's home folder.
+    What it checks: where `subject` is absent, that no text holds an e-mail address or somebody's home folder. It sees
+    no other sign: names, hosts and repositories are yours to look for.
 
     Why it matters: a reviewer who can tell the authors is no blind reviewer, and some venues reject for it.
 

@@ -1,4 +1,4 @@
-"""RACE208 and RACE210: what went through the models, beside what happened to rollouts."""
+"""RACE208, RACE210 and RACE211: what went through the models, beside what happened to rollouts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from race_report.rules.said import is_open
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from race_report.document import Report, Rollouts, Run
+    from race_report.document import LedgerEntry, Report, Rollouts, Run
     from race_report.finding import Violation
 
+_ROUNDED: Final = 0.005
 _SLACK: Final = 0.02
 """Relative difference that a last, partial batch and rollouts cut short may make."""
 
@@ -53,7 +54,9 @@ def ledger_beside_rollouts(report: Report) -> Iterator[Violation]:
     What it checks: tokens of the decode entries of policy and rollout policy against completion_tokens, less the last
     token of every sequence, which is never fed back: 2 % fewer, or more by a factor that has a cause (GPUs, steps,
     updates), is warned of. And sequences of the policy's update entries against (trained + reused) x updates_per_batch,
-    within 2 %. Parts of a run, buffers, stages with settings of their own and figures within a range are left alone.
+    within 2 %; a rollout that is masked in the batch is trained too. Of passes that score rollouts, no fewer sequences
+    than were scored or trained on. Redone steps, parts of a run, buffers, stages with settings of their own and figures
+    within a range are left alone.
 
     Why it matters: a ledger that was counted on one rank, or of one step, recomputes to the digit and is wrong by a
     factor.
@@ -64,12 +67,12 @@ def ledger_beside_rollouts(report: Report) -> Iterator[Violation]:
 
         # on one of eight ranks
         rollouts: {generated: 1000, completion_tokens: 512000}
-        ledger: [{component: search, phase: decode, model: policy, operation: forward, tokens: 63875}]
+        ledger: [{component: search, phase: decode, model: policy, operation: forward, sequences: 125, tokens: 63875}]
 
     After:
 
         rollouts: {generated: 1000, completion_tokens: 512000}
-        ledger: [{component: search, phase: decode, model: policy, operation: forward, tokens: 511000}]
+        ledger: [{component: search, phase: decode, model: policy, operation: forward, sequences: 1000, tokens: 511000}]
     """
     roles = {model.id: model.role for model in report.models}
     for index, run in enumerate(report.runs):
@@ -80,15 +83,19 @@ def ledger_beside_rollouts(report: Report) -> Iterator[Violation]:
         here = f"/runs/{index}"
         yield from _decoded(report, here, run, counts, roles)
         yield from _updated(report, here, run, counts)
+        yield from _scored(report, here, run, counts)
 
 
 def _decoded(report: Report, here: str, run: Run, counts: Rollouts, roles: Mapping[str, str]) -> Iterator[Violation]:
     entries = [
         (at, entry)
         for at, entry in enumerate(run.ledger)
-        if entry.phase == "decode" and roles.get(entry.model or "") in ("policy", "rollout_policy")
+        if entry.phase == "decode"
+        and entry.part != "redone"
+        and roles.get(entry.model or "") in ("policy", "rollout_policy")
     ]
-    if not entries or not counts.completion_tokens or not counts.generated:
+    has_cache = run.conventions is None or run.conventions.kv_cache is not False
+    if not entries or not counts.completion_tokens or not counts.generated or not has_cache:
         return
     turns = (run.algorithm.max_turns if run.algorithm is not None else None) or 1
     decoded = sequences = 0
@@ -97,14 +104,14 @@ def _decoded(report: Report, here: str, run: Run, counts: Rollouts, roles: Mappi
             return
         decoded += entry.tokens
         sequences += entry.sequences if entry.sequences is not None else counts.generated * turns
-    fed = counts.completion_tokens - sequences
-    if fed <= 0:
-        return
-    ratio = decoded / fed
+    ratio = (decoded + sequences) / counts.completion_tokens  # with the last token of each, which is never fed back
+    if not count_cause(ratio, run) and counts.completion_tokens > counts.generated:
+        ratio = decoded / (counts.completion_tokens - counts.generated)
     is_apart = ratio < 1 - _SLACK or (ratio > 1 + _SLACK and bool(count_cause(ratio, run)))
     places = [f"ledger/{at}/tokens" for at, _ in entries]
     if is_apart and not is_open(report, here, "rollouts/completion_tokens", "rollouts/generated", *places):
-        message = f"{decoded} tokens were decoded, and the rollouts have {fed} to decode"
+        message = f"{decoded} tokens of {sequences} sequences were decoded, and the rollouts have "
+        message += f"{counts.completion_tokens} completion tokens"
         yield f"{here}/{places[0]}", f"{message}: {factor(ratio, run)}", "sum over all ranks and steps of the run"
 
 
@@ -116,7 +123,10 @@ def _updated(report: Report, here: str, run: Run, counts: Rollouts) -> Iterator[
     entries = [
         (at, entry)
         for at, entry in enumerate(run.ledger)
-        if entry.phase == "update" and entry.operation == "update" and entry.model == run.policy
+        if entry.phase == "update"
+        and entry.part != "redone"
+        and entry.operation == "update"
+        and entry.model == run.policy
     ]
     passes = 0
     for _, entry in entries:
@@ -130,4 +140,81 @@ def _updated(report: Report, here: str, run: Run, counts: Rollouts) -> Iterator[
     keys = ("rollouts/trained", "rollouts/reused", "algorithm/updates_per_batch")
     if not is_open(report, here, *keys, *places):
         message = f"{passes} sequences were updated on, and trained x updates_per_batch are {expected}"
-        yield f"{here}/{places[0]}", f"{message}: {factor(passes / expected, run)}", "a rollout of every update is one"
+        yield (
+            f"{here}/{places[0]}",
+            f"{message}: {factor(passes / expected, run)}",
+            "count each rollout of the batch, masked or not, once for every update pass",
+        )
+
+
+_SCORES: Final = {"old_logprobs": "trained", "reference_logprobs": "trained", "reward": "scored"}
+"""Phases that look at whole rollouts, and the count of rollouts that they look at at least."""
+
+
+def _scored(report: Report, here: str, run: Run, counts: Rollouts) -> Iterator[Violation]:
+    passes: dict[tuple[str, str], list[int]] = {}
+    for at, entry in enumerate(run.ledger):
+        if entry.phase in _SCORES and entry.model is not None and entry.part != "redone":
+            passes.setdefault((entry.phase, entry.model), []).append(at)
+    for (phase, model), entries in passes.items():
+        known = [run.ledger[at].sequences for at in entries]
+        least: int | None = getattr(counts, _SCORES[phase])
+        if least is None or None in known:
+            continue
+        sequences = sum(number or 0 for number in known)
+        places = [f"ledger/{at}/sequences" for at in entries]
+        if sequences < (1 - _SLACK) * least and not is_open(report, here, f"rollouts/{_SCORES[phase]}", *places):
+            message = f"{sequences} sequences went through {model} in {phase}, and {_SCORES[phase]} is {least}"
+            hint = "sum over all ranks and steps of the run"
+            yield f"{here}/{places[0]}", f"{message}: {factor(sequences / least, run)}", hint
+
+
+@rule("RACE211")
+def counts_impossible(report: Report) -> Iterator[Violation]:
+    """Counts of an entry contradict one another.
+
+    What it checks: that no more tokens went through adapters than through the body, no more rows through the head than
+    tokens and sequences, and that there are no fewer attention pairs than so many sequences of one length have, which
+    is the least; within 0.5 %. Pairs are not looked at where layers attend to a bounded set.
+
+    Why it matters: FLOPs follow from the counts; one that cannot be makes all of them wrong.
+
+    How to fix: sum each count over the same passes. Pairs of a causal pass over T tokens are T x (T + 1) / 2: of the
+    sum over sequences, not of their mean length or of one sequence alone.
+
+    Before:
+
+        - {component: search, model: policy, operation: forward, sequences: 10, tokens: 10000, attention_pairs: 500500}
+
+    After:
+
+        - {component: search, model: policy, operation: forward, sequences: 10, tokens: 10000, attention_pairs: 5005000}
+    """
+    bounded = {
+        model.id
+        for model in report.models
+        if model.coefficients is not None and model.coefficients.bounded_attention_width
+    }
+    for run_index, run in enumerate(report.runs):
+        for at, entry in enumerate(run.ledger):
+            for key, message, hint in _impossible(entry, is_bounded=entry.model in bounded):
+                here = f"/runs/{run_index}/ledger/{at}"
+                if not is_open(report, here, key, "tokens", "sequences"):
+                    yield f"{here}/{key}", message, hint
+
+
+def _impossible(entry: LedgerEntry, *, is_bounded: bool) -> Iterator[Violation]:
+    tokens, sequences, pairs = entry.tokens, entry.sequences, entry.attention_pairs
+    if tokens is None:
+        return
+    if (entry.adapter_tokens or 0) > tokens:
+        message = f"{entry.adapter_tokens} tokens went through adapters, and {tokens} through the body"
+        yield "adapter_tokens", message, "adapter_tokens are those of `tokens` that met unmerged adapters"
+    if entry.logit_rows is not None and sequences is not None and entry.logit_rows > tokens + sequences:
+        message = f"{entry.logit_rows} rows went through the head, and {tokens} tokens through the body"
+        yield "logit_rows", message, "a token makes one row at most"
+    if pairs and sequences and entry.phase != "decode" and not is_bounded:
+        least = tokens * (tokens / sequences + 1) / 2
+        if tokens <= pairs < (1 - _ROUNDED) * least:
+            message = f"{show_number(pairs)} pairs are fewer than {sequences} sequences of {tokens} tokens can have"
+            yield "attention_pairs", message, f"they have {least:.4g} at least, when all have one length"

@@ -73,7 +73,7 @@ def accelerator_unknown(report: Report) -> Iterator[Violation]:
             continue
         if not devices(pool) and not is_open(report, here, "peak_flops_per_second"):
             seen.add(name)
-            message = f'"{name}" is no accelerator that the table of peaks has: utilization stays unknown'
+            message = f'"{name}" is not in the table of peaks: utilization stays unknown'
             yield f"{here}/accelerator", message, "write the device's own name, or state its peak and the source"
 
 

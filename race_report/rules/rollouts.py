@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from race_report.finding import Severity, rule
 from race_report.rules.causes import factor
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
     from race_report.document import Report, Rollouts, Run
     from race_report.finding import Violation
+
+
+_TWICE: Final = 2
+_LOST: Final = 0.02
+"""Part of the rollouts that failed requests may make."""
 
 
 def _with_rollouts(report: Report) -> Iterator[tuple[str, Run, Rollouts]]:
@@ -68,7 +73,7 @@ def _may_balance(report: Report, pointer: str, counts: Rollouts) -> bool:
         _range(report, pointer, counts, key)
         for key in ("generated", "carried_in", "trained", "discarded", "carried_out")
     )
-    return (generated + carried_in).meets(trained + discarded + carried_out)
+    return generated.plus(carried_in).meets(trained.plus(discarded).plus(carried_out))
 
 
 @rule("RACE202")
@@ -112,7 +117,7 @@ def prompts_times_group(report: Report) -> Iterator[Violation]:
     """Prompts times group size are not the rollouts that were generated.
 
     What it checks: prompts x group_size = generated, in a run that has one group size: no `group_sizes`, no stage with
-    a group size of its own, no item of the pipeline that controls or replays.
+    a group size of its own, no item of the pipeline that controls or replays. Up to 2 % fewer are requests that failed.
 
     Why it matters: either the group size is not what was run, or rollouts were generated that nobody counted.
 
@@ -139,8 +144,9 @@ def prompts_times_group(report: Report) -> Iterator[Violation]:
         if not is_apart or is_open(report, pointer, "group_sizes"):
             continue
         sizes = range_of(report, f"{pointer.removesuffix('/rollouts')}/algorithm/group_size", size)
-        product = _range(report, pointer, counts, "prompts") * sizes
-        if not product.meets(_range(report, pointer, counts, "generated")):
+        product = _range(report, pointer, counts, "prompts").times(sizes)
+        generated = _range(report, pointer, counts, "generated")
+        if not product.meets(Range(generated.low, generated.high * (1 + _LOST))):
             ratio = counts.generated / expected if expected else math.inf
             message = f"{counts.prompts} prompts in groups of {size} are {expected} rollouts, not {counts.generated}"
             yield (
@@ -252,8 +258,10 @@ def tokens_over_cap(report: Report) -> Iterator[Violation]:
             if tokens is None or most is None or tokens <= most or _may_fit(report, pointer, run, counts, key, turns):
                 continue
             message = f"{tokens} tokens are more than {rollouts} rollouts with a cap of {cap} can have ({most})"
-            hint = f"that is {tokens / most:.4g} times the most: were ranks, epochs or updates summed?" if most else ""
-            yield f"{pointer}/{key}", message, hint or "no rollout was generated"
+            hint = "does the cap count tool text, or is it per turn?"
+            if most and tokens >= _TWICE * most:
+                hint = f"that is {tokens / most:.4g} times the most: were ranks, epochs or updates summed?"
+            yield f"{pointer}/{key}", message, hint if most else "no rollout was generated"
 
 
 def _may_fit(report: Report, pointer: str, run: Run, counts: Rollouts, key: str, turns: int) -> bool:
@@ -262,8 +270,8 @@ def _may_fit(report: Report, pointer: str, run: Run, counts: Rollouts, key: str,
     owners = [(f"{here}/algorithm", run.algorithm)]
     owners += [(f"{here}/stages/{at}/algorithm", stage.algorithm) for at, stage in enumerate(run.stages)]
     caps = [range_of(report, f"{place}/{name}", getattr(owner, name)).high for place, owner in owners if owner]
-    rollouts = _range(report, pointer, counts, "generated") + _range(report, pointer, counts, "carried_in")
-    most = rollouts * Range(0, max(caps)) * Range(1, turns if key == "completion_tokens" else 1)
+    rollouts = _range(report, pointer, counts, "generated").plus(_range(report, pointer, counts, "carried_in"))
+    most = rollouts.times(Range(0, max(caps) * (turns if key == "completion_tokens" else 1)))
     return _range(report, pointer, counts, key).low <= most.high
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report.once import once_a_report
 from race_report.pointer import Elements, Pointed, child, is_absent, tokens
-from race_report.standard import resolved, schema
+from race_report.standard import shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from race_report.document import NotReported, Qualification, Report
+    from race_report.standard import Shape
 
 
 _VAGUE: Final = frozenset({"contested", "estimated"})
@@ -38,32 +36,21 @@ def _said(report: Report) -> _Said:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """What a figure may be, as the report says: one number, all between two, or anything."""
 
     low: float
     high: float
 
-    @property
-    def is_point(self) -> bool:
-        """Whether it is one number."""
-        return self.low == self.high
-
     def meets(self, other: Range) -> bool:
         """Tell whether two figures may be equal."""
         return self.low <= other.high and other.low <= self.high
 
-    def __iter__(self) -> Iterator[float]:
-        """Give the ends, to be unpacked."""
-        yield self.low
-        yield self.high
-
-    def __add__(self, other: Range) -> Range:
+    def plus(self, other: Range) -> Range:
         """Give what the sum of two figures may be."""
         return Range(self.low + other.low, self.high + other.high)
 
-    def __mul__(self, other: Range) -> Range:
+    def times(self, other: Range) -> Range:
         """Give what the product of two figures may be; nothing times anything is nothing."""
         return Range(self.low * other.low, self.high * other.high if self.high and other.high else 0)
 
@@ -74,12 +61,12 @@ def range_of(report: Report, pointer: str, value: float | None) -> Range:
     `low` and `high` of a qualification are the ends; where one is missing, a lower bound has no high end and an upper
     bound no low one. A contested or estimated figure without a range may be half or twice as much.
     """
-    if not (report.qualifications or report.not_reported):
-        return Range(value or 0, value or 0)
-    said = _said(report)
-    if said.gaps.covering(pointer):
+    if value is None and report.not_reported and is_named(report, pointer):
         return Range(0, math.inf)
     low = high = value or 0
+    if not report.qualifications:
+        return Range(low, high)
+    said = _said(report)
     for entry in said.qualifications.at(pointer):
         if entry.low is None and entry.high is None and entry.basis in _VAGUE:
             low, high = low / _VAGUELY, high * _VAGUELY
@@ -133,30 +120,23 @@ def _trails(report: Report) -> dict[str, Trail]:
 
 
 def _follow(report: Report, pointer: str, elements: Elements) -> Trail:
-    """Walk schema and report together; what the schema leaves free, the report alone."""
+    """Walk the schema's shape and the report together; what the schema leaves free, the report alone."""
     values: list[Any] = [report]
-    node: dict[str, Any] | None = schema()
+    here: Shape | None = shape()
     for token in tokens(pointer):
-        if node is not None and "items" in node:
+        if here is not None and here.items is not None:
             values = [element for value in values for element in elements.find(value or (), token)]
             if not values and token != "*":  # noqa: S105 - a token of a pointer
                 return Trail(token, stands=False)
-            node = resolved(node["items"])
+            here = here.items
             continue
-        if node is not None:
-            inner = node["properties"].get(token) if "properties" in node else None
-            if inner is None and not _is_free(node, token):
+        if here is not None:
+            inner = here.properties.get(token)
+            if inner is None and not here.is_open and not token.startswith("x-"):
                 return Trail(token, stands=False)
-            node = resolved(inner) if inner is not None else None
+            here = inner
         values = [child(value, token) for value in values]
     return Trail(None, any(not is_absent(value) for value in values))
-
-
-def _is_free(node: dict[str, Any], token: str) -> bool:
-    """Tell whether an object of the schema takes a key that the schema does not name."""
-    if token.startswith("x-") or (node.get("type") == "object" and "additionalProperties" not in node):
-        return True
-    return "properties" not in node and "patternProperties" in node
 
 
 def is_bound(report: Report, here: str, *keys: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Final
 
 from race_report.finding import Severity, rule
 from race_report.numbers import show_number
-from race_report.rules.causes import factor
+from race_report.rules.causes import count_cause, factor
 from race_report.rules.said import Range, is_open, range_of
 
 if TYPE_CHECKING:
@@ -48,13 +49,14 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
     for index, run in enumerate(report.runs):
         counts = run.rollouts
         expected = None if counts is None or _is_varied(run) else _rollouts_by_stage(run)
-        if counts is None or expected is None:
+        if counts is None or not expected:
             continue
         known = [count for count in (counts.generated, counts.trained) if count is not None]
         too_few = counts.generated is not None and (
             counts.generated + (counts.carried_in or 0) < (1 - _PARTIAL_BATCH) * expected
         )
-        too_many = counts.trained is not None and counts.trained > (1 + _PARTIAL_BATCH) * expected
+        is_redone = run.coverage is not None and bool(run.coverage.restarts)
+        too_many = not is_redone and counts.trained is not None and counts.trained > (1 + _PARTIAL_BATCH) * expected
         is_said = counts.generated is not None and (counts.trained or 0) > counts.generated + (counts.carried_in or 0)
         is_apart = too_few or (too_many and not is_said)  # more-than-there-were says that
         if is_apart and not _is_qualified(report, index):
@@ -62,7 +64,7 @@ def steps_times_batch(report: Report) -> Iterator[Violation]:
             reported = counts.trained if too_many else known[0]
             ratio = factor((reported or 0) / expected, run)
             message = f"steps x prompts x group size, stage by stage, are {shown} rollouts, not {reported}: {ratio}"
-            hint = "is a step a round of rollouts here, every stage in it, and every count over all GPUs?"
+            hint = "a rollout step draws prompts_per_step x group_size: correct the one that is off, or sum by stage"
             yield f"/runs/{index}/rollouts", message, hint
 
 
@@ -113,11 +115,22 @@ def _span_the_run(run: Run) -> bool:
         if stage.first_step is None or stage.last_step is None or stage.step_unit != run.stages[0].step_unit:
             return False
         steps += stage.last_step - stage.first_step + 1
-    unit = run.stages[0].step_unit
+    unit = _unit_of(run)
     if unit is None or run.algorithm is None:
         return False
     stated = run.algorithm.rollout_steps if unit == "rollout_step" else run.algorithm.optimizer_steps
     return stated is None or stated == steps
+
+
+def _unit_of(run: Run) -> str | None:
+    """Give the unit of the stages' steps: as stated, else the one whose number their last step is."""
+    last, settings = run.stages[-1].last_step, run.algorithm
+    stated = run.stages[0].step_unit
+    if stated is not None or last is None or settings is None:
+        return stated
+    if last == settings.rollout_steps:
+        return "rollout_step"
+    return "optimizer_step" if last == settings.optimizer_steps else None
 
 
 def _product(factors: tuple[float | None, ...]) -> float | None:
@@ -134,7 +147,7 @@ def _rollout_steps(run: Run, stage: Stage) -> float | None:
     if stage.first_step is None or stage.last_step is None or stage.last_step < stage.first_step:
         return None
     steps = stage.last_step - stage.first_step + 1
-    if stage.step_unit == "optimizer_step":
+    if _unit_of(run) == "optimizer_step":
         updates = _updates_per_step(run)
         return None if updates is None else steps / updates
     return steps
@@ -155,7 +168,8 @@ def steps_mismatch(report: Report) -> Iterator[Violation]:
     """Optimizer steps are not rollout steps times minibatches times updates per batch.
 
     What it checks: optimizer_steps = rollout_steps x minibatches_per_batch x updates_per_batch, where all four stand.
-    A run that stopped within a rollout step has fewer, by less than the updates of one.
+    Fewer, but no fewer than rollout_steps and by no factor that has a cause, are updates that were left out:
+    steps-ambiguous asks why.
 
     Why it matters: "step" means a round of rollouts to some and a change of the weights to others; a factor between
     them changes every cost by that factor.
@@ -176,18 +190,28 @@ def steps_mismatch(report: Report) -> Iterator[Violation]:
         if settings is None or updates is None or settings.rollout_steps is None or settings.optimizer_steps is None:
             continue
         expected = settings.rollout_steps * updates
-        if expected - updates < settings.optimizer_steps <= expected:
+        if settings.optimizer_steps == expected or _left_some_out(settings.optimizer_steps, expected, run):
             continue
         here = f"/runs/{index}/algorithm"
         steps, *factors = (
             range_of(report, f"{here}/{key}", getattr(settings, key))
             for key in ("optimizer_steps", "rollout_steps", "minibatches_per_batch", "updates_per_batch")
         )
-        if not steps.meets(math.prod(factors, start=Range(1, 1))):
+        if not steps.meets(functools.reduce(Range.times, factors)):
             parts = f"{settings.rollout_steps} x {settings.minibatches_per_batch} x {settings.updates_per_batch}"
             ratio = settings.optimizer_steps / expected if expected else math.inf
             message = f"{settings.optimizer_steps} optimizer steps, but {parts} are {expected}: {factor(ratio, run)}"
-            yield f"{here}/optimizer_steps", message, "which of them is a round of rollouts?"
+            yield (
+                f"{here}/optimizer_steps",
+                message,
+                "rollout_steps counts rounds of rollouts, optimizer_steps changes of the weights: correct one",
+            )
+
+
+def _left_some_out(steps: int, expected: int, run: Run) -> bool:
+    """Tell whether a run made fewer updates than its settings say, without a factor that would be a slip."""
+    rounds = (run.algorithm.rollout_steps if run.algorithm is not None else None) or 0
+    return rounds <= steps < expected and not count_cause(steps / expected, run)
 
 
 @rule("RACE223", severity=Severity.WARNING)
@@ -195,11 +219,13 @@ def steps_ambiguous(report: Report) -> Iterator[Violation]:
     """Optimizer steps and rollout steps differ, and nothing says why.
 
     What it checks: where minibatches_per_batch or updates_per_batch is missing, that optimizer_steps are rollout_steps
-    times the one that stands.
+    times the one that stands; where both stand, that no more updates were left out than a run has that stopped within
+    a rollout step.
 
     Why it matters: a reader cannot tell how often each rollout was trained on, which is what learning costs.
 
-    How to fix: write minibatches_per_batch and updates_per_batch.
+    How to fix: write minibatches_per_batch and updates_per_batch; where updates were skipped or stopped early, qualify
+    updates_per_batch as an upper bound.
 
     Before:
 
@@ -211,31 +237,36 @@ def steps_ambiguous(report: Report) -> Iterator[Violation]:
     """
     for index, run in enumerate(report.runs):
         settings = run.algorithm
-        if settings is None or not settings.rollout_steps or not settings.optimizer_steps:
+        if settings is None or not settings.rollout_steps or settings.optimizer_steps is None:
             continue
-        if settings.optimizer_steps < settings.rollout_steps:
-            continue
-        if settings.minibatches_per_batch is not None and settings.updates_per_batch is not None:
-            continue
+        is_whole = settings.minibatches_per_batch is not None and settings.updates_per_batch is not None
         stated = (settings.minibatches_per_batch or 1) * (settings.updates_per_batch or 1)
-        is_apart = settings.rollout_steps * stated != settings.optimizer_steps
+        expected = settings.rollout_steps * stated
+        if is_whole:
+            is_apart = settings.optimizer_steps <= expected - stated
+            is_apart = is_apart and _left_some_out(settings.optimizer_steps, expected, run)
+        else:
+            is_apart = settings.optimizer_steps != expected
         keys = ("minibatches_per_batch", "updates_per_batch", "rollout_steps", "optimizer_steps")
-        if is_apart and not is_open(report, f"/runs/{index}/algorithm", *keys):
-            ratio = settings.optimizer_steps / settings.rollout_steps
-            message = f"{settings.optimizer_steps} optimizer steps are {ratio:.4g} for each rollout step"
-            yield (
-                f"/runs/{index}/algorithm/optimizer_steps",
-                message,
-                "write minibatches_per_batch and updates_per_batch, or name them in not_reported",
-            )
+        if not is_apart or is_open(report, f"/runs/{index}/algorithm", *keys):
+            continue
+        ratio = settings.optimizer_steps / settings.rollout_steps
+        message = f"{settings.optimizer_steps} optimizer steps are {ratio:.4g} for each rollout step"
+        hint = "write minibatches_per_batch and updates_per_batch, or name them in not_reported"
+        if is_whole:
+            message += f", and the settings give {stated}"
+            hint = "were updates skipped or stopped early? then qualify updates_per_batch as an upper_bound"
+        elif ratio < 1:
+            hint = "are gradients accumulated over rollout steps? say so in a note, and name minibatches_per_batch"
+        yield f"/runs/{index}/algorithm/optimizer_steps", message, hint
 
 
 @rule("RACE224")
 def steps_reversed(report: Report) -> Iterator[Violation]:
     """A stretch of steps ends before it begins, or two stages overlap.
 
-    What it checks: first_step <= last_step in stages and coverage; that stages counted in one unit do not overlap; that
-    last_step is not beyond planned_last_step.
+    What it checks: first_step <= last_step in stages and coverage; that stages counted in one unit do not overlap, and
+    do not end after the run; that last_step is not beyond planned_last_step.
 
     Why it matters: what happened in a step would be counted in two stages, or in none.
 
@@ -274,6 +305,18 @@ def _overlapping(report: Report, here: str, run: Run) -> Iterator[Violation]:
             hint = "count steps through the whole run; first and last are included"
             yield f"{here}/stages/{at}/first_step", message, hint
         before[stage.step_unit] = at, stage.last_step
+        steps_of_run = _steps_in(run, stage.step_unit)
+        if steps_of_run is not None and stage.last_step > steps_of_run:
+            keys = (f"stages/{at}/last_step", f"algorithm/{stage.step_unit}s")
+            if not is_open(report, here, *keys):
+                message = f"the stage ends at step {stage.last_step}, and the run has {steps_of_run}"
+                yield f"{here}/stages/{at}/last_step", message, "count the steps that were run"
+
+
+def _steps_in(run: Run, unit: str | None) -> int | None:
+    if run.algorithm is None or unit is None:
+        return None
+    return run.algorithm.rollout_steps if unit == "rollout_step" else run.algorithm.optimizer_steps
 
 
 def _reversed(pointer: str, first: int | None, last: int | None) -> Iterator[Violation]:

@@ -9,7 +9,7 @@ from race_report.accounting import COMPONENTS
 from race_report.finding import Severity, rule
 from race_report.numbers import listed, show_number, show_rate
 from race_report.once import once_a_report
-from race_report.rules.capacity import HOURS_AGREE, SECONDS, Work, work
+from race_report.rules.capacity import HOURS_AGREE, PLAUSIBLE, SECONDS, Work, work
 from race_report.rules.said import Range, range_of
 
 if TYPE_CHECKING:
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from race_report.document import Report, Run
     from race_report.finding import Violation
 
-_MOST: Final = 0.65
-"""MFU that no training is known to exceed."""
-
-_PLAUSIBLE: Final = (0.05, _MOST)
+_LIKELY: Final = (0.05, PLAUSIBLE)
 
 _NODE: Final = 8
 """Accelerators of a common node."""
@@ -82,8 +79,8 @@ def mfu_implausible(report: Report) -> Iterator[Violation]:
         hardware: [{id: node, components: [search, learning], accelerator: NVIDIA A100}]
     """
     for _, done in _busiest(report):
-        if done.mfu <= 1 and done.usual_mfu > _MOST:
-            rate = f"implied MFU is {_show(done.usual_mfu)}, and training hardly exceeds {_MOST}"
+        if done.mfu <= 1 and done.usual_mfu > PLAUSIBLE:
+            rate = f"implied MFU is {_show(done.usual_mfu)}, and training hardly exceeds {PLAUSIBLE}"
             hint = "check FLOPs, hours, count and peak; state the precision that the work was in"
             yield _pointer(done), f"{rate}: {_inputs(done, usual=True)}", hint
     for index, run in enumerate(report.runs):
@@ -91,8 +88,8 @@ def mfu_implausible(report: Report) -> Iterator[Violation]:
             if pool.utilization is None:
                 continue
             pointer = f"/runs/{index}/hardware/{at}/utilization"
-            if range_of(report, pointer, pool.utilization).low > _MOST:
-                message = f"utilization is {show_number(pool.utilization)}, and training hardly exceeds {_MOST}"
+            if range_of(report, pointer, pool.utilization).low > PLAUSIBLE:
+                message = f"utilization is {show_number(pool.utilization)}, and training hardly exceeds {PLAUSIBLE}"
                 yield pointer, message, "is it a fraction of the dense peak, and of model FLOPs?"
             elif pool.utilization == 0 and not {"search", "learning"}.isdisjoint(pool.components):
                 message = "utilization is 0, and the pool served " + listed(pool.components)
@@ -201,7 +198,7 @@ def _causes(run: Run, done: Work) -> str:
     ]
     stated = {pool.said.utilization for pool in done.pools if pool.said.utilization}
     aims = [(0.9 * value, 1.1 * value) for value in stated] if len(stated) == 1 else []
-    for low, high in [*aims, _PLAUSIBLE]:
+    for low, high in [*aims, _LIKELY]:
         fitting: dict[float, str] = {}
         for factor, cause in causes:
             # a prefix is told apart from other slips by its size, so a low utilization beside it is likely enough
@@ -215,8 +212,8 @@ def _causes(run: Run, done: Work) -> str:
 
 def _clusters(done: Work) -> Iterator[tuple[float, str]]:
     """Name the size of a cluster, where the hours of one accelerator stand beside the FLOPs of many."""
-    if sum(pool.said.count or 1 for pool in done.pools) == 1 and _NODE * _MOST < done.mfu < 2**20:
-        size = 2 ** math.ceil(math.log2(done.mfu / _MOST))
+    if sum(pool.said.count or 1 for pool in done.pools) == 1 and _NODE * PLAUSIBLE < done.mfu < 2**20:
+        size = 2 ** math.ceil(math.log2(done.mfu / PLAUSIBLE))
         yield size, f"are these FLOPs of a cluster, {size} or more, and hours of one accelerator?"
 
 

@@ -130,7 +130,7 @@ def test_layers_are_narrowed_as_peft_does(layers: Any, pattern: Any) -> None:
 
 @pytest.mark.parametrize("is_dora", [False, True])
 @pytest.mark.parametrize("family", ["llama", "qwen2", "phi3", "gemma3_text"])
-def test_adapters_cost_the_flops_that_torch_counts(family: str, is_dora: bool) -> None:  # noqa: FBT001
+def test_adapters_cost_the_flops_that_torch_counts(family: str, is_dora: bool) -> None:
     """Beside its factors DoRA sends an identity through them, once a pass; that is in no coefficient."""
 
     @settings(max_examples=15)
