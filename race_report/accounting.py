@@ -5,7 +5,6 @@ A figure is exact, a lower bound or unknown; unknown is None and never 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.flops import ROUNDED, Factors, default_factors, entry_flops
@@ -51,8 +50,7 @@ class Figure(NamedTuple):
         return self.value is not None and not self.at_least and not self.at_most
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTotals:
+class RunTotals(NamedTuple):
     """The FLOPs of a run and how they divide."""
 
     run: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from race_report.finding import Severity
 from race_report.rules import BY_CODE, BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from race_report.finding import Finding, Rule
     from race_report.validation import Result
@@ -24,15 +24,14 @@ class ConfigError(ValueError):
     """A setting that means nothing; the message says which and what would."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(NamedTuple):
     """Which findings are shown, and how grave they are. What a report reaches as its level does not depend on it."""
 
     select: tuple[str, ...] = ()
     """Beginnings of codes; none means all."""
-    ignore: dict[str, str] = field(default_factory=dict)
+    ignore: Mapping[str, str] = MappingProxyType({})
     """Reasons by code: findings of these are counted and not shown."""
-    severity: dict[str, Severity] = field(default_factory=dict)
+    severity: Mapping[str, Severity] = MappingProxyType({})
     """Severities by code, where they differ from the rule's own."""
 
     def applied(self, result: Result) -> Result:
@@ -49,8 +48,8 @@ class Config:
                 ignored[finding.code] = ignored.get(finding.code, 0) + 1
             elif not self.select or finding.code.startswith(self.select) or _is_always_shown(finding):
                 severity = self.severity.get(finding.code, finding.severity)
-                shown.append(finding if severity is finding.severity else replace(finding, severity=severity))
-        return replace(result, findings=tuple(shown), ignored=ignored)
+                shown.append(finding if severity is finding.severity else finding._replace(severity=severity))
+        return result._replace(findings=tuple(shown), ignored=ignored)
 
 
 def _is_always_shown(finding: Finding) -> bool:

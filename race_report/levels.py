@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -34,8 +33,7 @@ _NO_MODEL: Final = frozenset({"rule", "environment", "human"})
 """Kinds of feedback that no neural network gives."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class Level(NamedTuple):
     """The level that a report reaches."""
 
     number: int

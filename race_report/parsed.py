@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 MAX_DEPTH: Final = 100
@@ -87,13 +86,16 @@ class Place:
         return "".join(reversed(tokens))[:_LONGEST_POINTER]
 
 
-@dataclass(slots=True, kw_only=True)
 class Places:
     """The places of a text's values; `root` is that of the whole."""
 
-    text: str
-    root: Place = field(default_factory=Place)
-    _line_starts: list[int] = field(default_factory=list)
+    __slots__ = ("_line_starts", "root", "text")
+
+    def __init__(self, text: str) -> None:
+        """Begin with no place but that of the whole."""
+        self.text = text
+        self.root = Place()
+        self._line_starts: list[int] = []
 
     def span(self, start: int, end: int) -> Span:
         """Turn two offsets into lines and columns."""
@@ -133,8 +135,7 @@ class Places:
         return literal if is_own and literal else None
 
 
-@dataclass(slots=True, kw_only=True)
-class Parsed:
+class Parsed(NamedTuple):
     """A text that was read: its value, its places, and faults that leave the rest of it readable.
 
     Where a fault stands, the value is None and tells nothing; `Places` still knows the spot.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report.finding import Exit, Finding, Severity
 from race_report.levels import Level, reached_level
@@ -17,7 +17,7 @@ from race_report.standard import VERSION, view
 from race_report.structure import structure_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from race_report.document import Report
     from race_report.parsed import Places
@@ -28,7 +28,12 @@ MARK: Final = "race_version"
 """The key that marks a report."""
 
 _MARK_AS_KEY: Final = re.compile(rb"^[^#\r\n]*" + MARK.encode() + rb"[\"']?[ \t]*(?::|$)", re.MULTILINE)
-_OTHER_MARKS: Final = tuple(MARK.encode(f"utf-{encoding}") for encoding in ("16-le", "16-be", "32-le", "32-be"))
+_OTHER_MARKS: Final = tuple(
+    b"".join(before + bytes((letter,)) + behind for letter in MARK.encode())
+    for before, behind in ((b"", b"\0"), (b"\0", b""), (b"", b"\0\0\0"), (b"\0\0\0", b""))
+)
+"""The mark in UTF-16 and UTF-32, made by hand: four codecs cost a command more than all its bytes."""
+
 _KEY_RULES: Final = frozenset({"unknown-key", "duplicate-key", "not-yet-supported"})
 """Rules whose findings are about a key and stand there."""
 
@@ -36,8 +41,7 @@ _VALUE_LOST: Final = frozenset({"not-finite", "number-overflow", "lone-surrogate
 """Rules of reading after which nothing can be said of the value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(NamedTuple):
     """What validation of one file or document gave."""
 
     path: str
@@ -48,9 +52,9 @@ class Result:
     """Why the file was not validated; empty where it was."""
     document: Any = None
     """The document as JSON has it, where it could be read."""
-    ignored: dict[str, int] = field(default_factory=dict)
+    ignored: Mapping[str, int] = MappingProxyType({})
     """How many findings were ignored, by code."""
-    replays: dict[int, Replay] = field(default_factory=dict)
+    replays: Mapping[int, Replay] = MappingProxyType({})
     """What the traces beside the report prove, by the position of their runs."""
     view: Report | None = None
     """A view of the document, where its structure is valid: the attributes of a report, for rules and renderings."""

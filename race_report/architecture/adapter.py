@@ -12,7 +12,6 @@ B: 2 x inputs x rank x (inputs + outputs) FLOPs, however many tokens there are: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from race_report.architecture.matching import ALL_LINEAR, Chooser, ends_with, rank_of
@@ -61,8 +60,7 @@ class Adapted(NamedTuple):
         return self.matrix.active * self.rank * (self.matrix.inputs + self.matrix.outputs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adapter:
+class Adapter(NamedTuple):
     """What an adapter configuration means in one model."""
 
     layers: tuple[Adapted, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from race_report.architecture.catalogue import text_defaults
@@ -81,6 +80,8 @@ def _family(words: Words) -> Family:
     name = words.text("model_type")
     family = FAMILIES.get(name)
     if family is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, FAMILIES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known are {listed(FAMILIES)}"
         why = f'is "{brief(name)}", whose matrices are not known here: {STATE}; {hint}'

@@ -6,9 +6,8 @@ Sizes come from the configuration and are never filled in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.architecture import windows
 from race_report.architecture.parts import Attending, Part, fused, gated, gated_fused, grouped, latent, mixture
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from race_report.architecture.words import Words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(NamedTuple):
     """How the layers of an architecture are built from its words."""
 
     attention: Callable[[Words], Attending]
@@ -104,8 +102,7 @@ _GEMMA: Final = Family(
     feed_forward=gated,
     is_tied=True,
 )
-_GEMMA2: Final = replace(
-    _GEMMA,
+_GEMMA2: Final = _GEMMA._replace(
     windows=partial(windows.alternating, pattern=2),
     norms=(
         "input_layernorm",
@@ -130,10 +127,9 @@ FAMILIES: Final = {
     "qwen2_5_vl": _QWEN2,
     "qwen2_5_vl_text": _QWEN2,
     "qwen3": _QWEN3,
-    "qwen3_vl_text": replace(_QWEN3, windows=windows.nowhere),
+    "qwen3_vl_text": _QWEN3._replace(windows=windows.nowhere),
     "granite": _LLAMA,
-    "seed_oss": replace(
-        _LLAMA,
+    "seed_oss": _LLAMA._replace(
         attention=partial(
             grouped,
             bias=("attention_bias", True),
@@ -142,16 +138,14 @@ FAMILIES: Final = {
         ),
     ),
     "mistral": _MISTRAL,
-    "ministral": replace(
-        _MISTRAL,
+    "ministral": _MISTRAL._replace(
         attention=partial(grouped, size_may_be_left_out=False),
         windows=windows.every_layer_or_listed,
     ),
     "phi3": Family(attention=fused, windows=windows.every_layer_if_stated, feed_forward=gated_fused),
     "gemma": _GEMMA,
     "gemma2": _GEMMA2,
-    "gemma3_text": replace(
-        _GEMMA2,
+    "gemma3_text": _GEMMA2._replace(
         attention=partial(
             grouped,
             bias=("attention_bias", False),
@@ -175,8 +169,7 @@ FAMILIES: Final = {
         mixture=partial(mixture, shared="shared_expert", is_shared_gated=True),
         is_mixture=_by_step,
     ),
-    "qwen3_moe": replace(
-        _QWEN3,
+    "qwen3_moe": _QWEN3._replace(
         attention=partial(
             grouped, bias=("attention_bias", False), output_bias=("attention_bias", False), head_norms=True
         ),
@@ -184,8 +177,7 @@ FAMILIES: Final = {
         mixture=mixture,
         is_mixture=_by_step,
     ),
-    "deepseek_v2": replace(
-        _DEEPSEEK,
+    "deepseek_v2": _DEEPSEEK._replace(
         feed_forward=partial(gated, bias=("mlp_bias", False)),
         mixture=partial(mixture, shared="shared_experts", shared_bias=("mlp_bias", False)),
     ),

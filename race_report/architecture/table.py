@@ -8,7 +8,6 @@ matrix with `copies`, and `*` stands for their number in the name: `mlp.experts.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from race_report.flops import ModelCoefficients
@@ -121,8 +120,7 @@ class ParameterCounts(NamedTuple):
     trainable: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transformer:
+class Transformer(NamedTuple):
     """A decoder: an embedding table, layers, a last norm and a head."""
 
     model_type: str
