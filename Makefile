@@ -31,12 +31,13 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-docs: $(VENV)/.dev  ## write what is generated: the schema and the tables of SPEC.md
-	$(BIN)/python -m race_report.schema_export schema/1.0/race-report.schema.json
+docs: $(VENV)/.dev  ## write what is generated: the schemas and the tables of SPEC.md
+	$(BIN)/python -m race_report.schema_export schema/1.0/race-report.schema.json schema/1.0/trace-record.schema.json
 	$(BIN)/cog -r schema/1.0/SPEC.md schema/RULES.md
 
 docs-check: $(VENV)/.dev
 	$(BIN)/python -m race_report.schema_export | diff schema/1.0/race-report.schema.json -
+	$(BIN)/python -m race_report.schema_export --trace | diff schema/1.0/trace-record.schema.json -
 	$(BIN)/cog --check --diff schema/1.0/SPEC.md schema/RULES.md
 
 bench: $(VENV)/.dev  ## measure against check-jsonschema, and race count against race --version; ratios within one run
@@ -44,8 +45,8 @@ bench: $(VENV)/.dev  ## measure against check-jsonschema, and race count against
 	$(BIN)/python tests/bench/throughput.py
 	$(BIN)/python tests/bench/count.py
 
-soak: $(VENV)/.dev  ## twenty times as many generated documents
-	RACE_SOAK=20 $(BIN)/pytest tests/test_engines.py
+soak: $(VENV)/.dev  ## twenty times as many generated documents, journals and kills
+	RACE_SOAK=20 $(BIN)/pytest tests/test_engines.py tests/test_trace.py tests/test_meter.py
 
 coverage: $(VENV)/.dev  ## lines that the tests run, those in the command itself included
 	$(BIN)/pytest --cov=race_report --cov-report=term-missing:skip-covered --cov-fail-under=95 --ignore tests/reference

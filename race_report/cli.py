@@ -46,6 +46,7 @@ def race() -> None:
     Table:    race render report.yaml --to latex -o table.tex
     Model:    race model Qwen/Qwen2.5-1.5B
     Plan:     race count --help
+    Proof:    race replay report.json
     """
 
 
@@ -136,9 +137,17 @@ def _files(paths: Sequence[str], max_bytes: int, *, hook: bool) -> Iterator[tupl
 
 
 @race.command()
+@click.option(
+    "--of",
+    "what",
+    type=click.Choice(["report", "record"]),
+    default="report",
+    show_default=True,
+    help="Of a report, or of a record of a trace.",
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write; standard output otherwise.")
 @click.option("--force", is_flag=True, help="Overwrite a file that is something else.")
-def schema(output: str | None, force: bool) -> None:  # noqa: FBT001
+def schema(what: str, output: str | None, force: bool) -> None:  # noqa: FBT001
     """Print the JSON Schema of the standard.
 
     \b
@@ -147,7 +156,8 @@ def schema(output: str | None, force: bool) -> None:  # noqa: FBT001
     from race_report._resources import read_text
     from race_report.standard import VERSION
 
-    _write(read_text("schema", VERSION, "race-report.schema.json"), output, force=force, ours='{\n  "$schema"')
+    name = "race-report.schema.json" if what == "report" else "trace-record.schema.json"
+    _write(read_text("schema", VERSION, name), output, force=force, ours='{\n  "$schema"')
 
 
 @race.command()
@@ -203,7 +213,8 @@ def fill(
     usage; 3 a file that cannot be read; 4 an unknown version of the standard.
     """
     from race_report.fill.file import NotFilled, fill_file
-    from race_report.output import on_one_line, text_lines
+    from race_report.one_line import on_one_line
+    from race_report.output import text_lines
 
     if in_place and (output is not None or report == "-"):
         message = "--in-place writes the report itself: give a file, and no -o"
@@ -408,6 +419,86 @@ def render(
         message = f"{output} is one of the reports: name another file for the table"
         raise click.UsageError(message)
     _write(text, output, force=force, ours=MADE_BY)
+
+
+@race.command()
+@click.argument("report")
+@click.argument("trace", required=False)
+@click.option("--run", "run_id", metavar="ID", help="The run that TRACE is of, where the report has several.")
+@format_option
+def replay(report: str, trace: str | None, run_id: str | None, output_format: str) -> None:
+    """Prove that a ledger is the sum of its trace.
+
+    REPORT names its trace and the digest of it; TRACE is another place where the
+    trace lies. Every figure of every entry is shown by the trace and by the
+    ledger; they agree to the integer, or the difference is named.
+
+    \b
+    Example:  race replay report.json
+              race replay report.json /archive/trace.jsonl
+
+    \b
+    Exit code: 0 all agree; 1 a figure differs, or the trace was changed; 2 wrong
+    usage; 3 report or trace cannot be read; 4 an unknown version of the standard.
+    """
+    from race_report.one_line import on_one_line
+    from race_report.output import text_lines
+    from race_report.replay_page import NotReplayable, replay_page
+
+    try:
+        page = replay_page(report, trace, run_id)
+    except NotReplayable as error:
+        raise click.UsageError(str(error)) from error
+    if output_format == "json":
+        print_text(page.json_text())
+    elif page.result.view is None:
+        print_text("\n".join(text_lines([page.result])))
+    else:
+        print_text("\n".join(map(on_one_line, page.text_lines())))
+    sys.exit(page.exit_code)
+
+
+@race.command()
+@click.argument("journals", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The trace to write.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def merge(journals: tuple[str, ...], output: str, force: bool) -> None:  # noqa: FBT001
+    """Merge the journals of all workers of a run into one trace.
+
+    Lines are kept as they were written, sorted by worker and sequence number, so
+    that the same records give the same digest. A torn last line is left out.
+
+    \b
+    Example:  race merge rank-0.jsonl rank-1.jsonl -o trace.jsonl
+    """
+    from race_report.one_line import on_one_line
+    from race_report.parsed import Unparsable
+    from race_report.trace import merge as merged_of
+    from race_report.trace import write_lines
+
+    if os.path.exists(output) and any(os.path.exists(path) and os.path.samefile(output, path) for path in journals):
+        message = f"{output} is one of the journals: name another file for the trace"
+        raise click.UsageError(message)
+    if os.path.exists(output) and not force:
+        message = f"{output} is there already; overwrite it with --force"
+        raise click.UsageError(message)
+    try:
+        merged = merged_of(journals)
+    except Unparsable as error:
+        print_error(on_one_line(f"{error.fault.path}: {error.fault.message}"))
+        sys.exit(Exit.UNREADABLE)
+    for fault in merged.faults:
+        line, column = (fault.span.line, fault.span.column) if fault.span else (1, 1)
+        print_error(on_one_line(f"{fault.path}:{line}:{column}: {fault.message}"))
+    if not merged.is_whole:
+        print_error("nothing was written: mend the errors first")
+        sys.exit(Exit.FINDINGS)
+    try:
+        write_lines(merged.lines, output)
+    except OSError as error:
+        print_error(f"race: cannot write {output}: {(error.strerror or str(error)).lower()}")
+        sys.exit(Exit.UNREADABLE)
+    print_text(f"{output}: {len(merged.lines)} records, sha256 {merged.sha256}")
 
 
 @race.command()

@@ -127,6 +127,40 @@ def count_generation(
     return GenerationCounts(sum_counts(reads), sum_counts(decodes), cached_tokens)
 
 
+def count_served(
+    prompt_tokens: Sequence[int],
+    completion_tokens: Sequence[int],
+    cached_tokens: Sequence[int] | None = None,
+    *,
+    window: int | None = None,
+    adapter: bool = False,
+) -> GenerationCounts:
+    """Count what an engine in another process did, from the lengths that it returns for every completion.
+
+    `cached_tokens` are the prompt tokens that were served from a cache: what the engine says (vLLM's
+    `num_cached_tokens`), not what sharing would allow. A prompt that is all cached runs no pass and needs no row. Else
+    as `count_generation`. Raises ValueError for lists that differ in length and lengths that cannot be.
+    """
+    reads, decodes = [], []
+    cached_tokens = [0] * len(prompt_tokens) if cached_tokens is None else cached_tokens
+    if not len(prompt_tokens) == len(completion_tokens) == len(cached_tokens):
+        numbers = f"{len(prompt_tokens)}, {len(completion_tokens)} and {len(cached_tokens)}"
+        raise ValueError(f"every completion has a prompt, a length and what was cached: there are {numbers}")
+    served = 0
+    for prompt, completion, cached in zip(prompt_tokens, completion_tokens, cached_tokens, strict=True):
+        _check(Group(prompt, [completion]))
+        if not 0 <= cached <= prompt:
+            raise ValueError(f"of a prompt of {prompt} tokens, 0 to {prompt} are cached, not {cached}")
+        if not completion:
+            continue
+        served += cached
+        if cached < prompt:
+            reads.append(count_forward(prompt - cached, cached, logit_rows=1, window=window, adapter=adapter))
+        rows = completion - 1
+        decodes.append(count_forward(rows, prompt, logit_rows=rows, window=window, adapter=adapter))
+    return GenerationCounts(sum_counts(reads), sum_counts(decodes), served)
+
+
 def count_scoring(
     groups: Iterable[Group],
     *,

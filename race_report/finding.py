@@ -59,6 +59,8 @@ class Finding(NamedTuple):
     message: str
     hint: str
     span: Span
+    path: str = ""
+    """The file where it stands, where that is the trace; empty for the report."""
 
 
 def rule(code: str, *, severity: Severity = Severity.ERROR) -> Callable[[Check], Rule]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from race_report.accounting import (
@@ -17,7 +18,7 @@ from race_report.once import once_a_report
 from race_report.pointer import Pointed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from race_report.accounting import Recomputation
     from race_report.document import LedgerEntry, Model, Report, Run
@@ -73,20 +74,33 @@ class _Assessment(NamedTuple):
     is_lower_bound: bool
 
 
-def reached_level(report: Report, errors: Collection[str] = ()) -> Level:
+def reached_level(
+    report: Report, errors: Collection[str] = (), replayed: Mapping[int, str] = MappingProxyType({})
+) -> Level:
     """Decide the level of a structurally valid report; levels above 0 need a report without errors.
 
     Args:
         report: a view of it, or the object of the classes.
         errors: the codes of the errors that it has, those of rules that are ignored included.
+        replayed: by the position of runs with a trace, what keeps it from being proof, empty where nothing does; a
+            run is left out where nothing was looked for.
 
     """
     assessed = _assess(report)
     number, gaps = assessed.number, [gap.words for gap in assessed.gaps]
+    if number == _REPLAYABLE:
+        gaps = [f"/runs/{report.runs[at].id}: {why}" for at, why in _unproven(report, replayed) if why]
+        number -= bool(gaps)
     if errors:
         number, gaps = 0, [f"its errors mended: {', '.join(sorted(set(errors)))}", *(gaps if number == 0 else ())]
     is_lower_bound = number > 0 and assessed.is_lower_bound
     return Level(number=number, is_lower_bound=is_lower_bound, lacking=tuple(dict.fromkeys(gaps)))
+
+
+def _unproven(report: Report, replayed: Mapping[int, str]) -> Iterator[tuple[int, str]]:
+    """Give what keeps the trace of each run from being proof."""
+    for at in range(len(report.runs)):
+        yield at, replayed.get(at, "a replay of its trace, which is looked for beside a report that is a file")
 
 
 def nameable_gaps(report: Report) -> tuple[Gap, ...]:
@@ -100,7 +114,8 @@ def nameable_gaps(report: Report) -> tuple[Gap, ...]:
 @once_a_report
 def _assess(report: Report) -> _Assessment:
     if _is_plainly_recomputable(report):
-        return _Assessment(2, tuple(_gaps_of_replayable(report)), is_lower_bound=False)
+        gaps = tuple(_gaps_of_replayable(report))
+        return _Assessment(_REPLAYABLE - bool(gaps), gaps, is_lower_bound=False)
     return _assess_in_full(report)
 
 
@@ -287,10 +302,10 @@ def _gaps_of_line(at: int, run: Run, line: _Line, known: _Known) -> Iterator[Gap
 
 
 def _gaps_of_replayable(report: Report, known: _Known | None = None) -> Iterator[Gap]:  # noqa: ARG001 - one signature
-    """Level 3: a trace whose sums are the ledger; this version cannot replay one."""
-    runs = [(at, run) for at, run in enumerate(report.runs) if run.trace is None]
-    traces = [gap for at, run in runs for gap in _of_run(at, run, [Lack("trace", "a `trace`")])]
-    yield from traces or [Gap("", "a replay of the trace, which this version of race cannot do yet")]
+    """Level 3: a trace; whether its sums are the ledger is found where it can be read."""
+    for at, run in enumerate(report.runs):
+        if run.trace is None:
+            yield from _of_run(at, run, [Lack("trace", "a `trace`")])
 
 
 def _named_as_closed(report: Report, models: list[str], positions: dict[str, int]) -> Iterator[str]:

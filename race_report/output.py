@@ -38,7 +38,7 @@ def text_lines(results: Sequence[Result], reasons: Mapping[str, str] | None = No
 def _text_lines(results: Sequence[Result], reasons: Mapping[str, str]) -> Iterator[str]:
     for result in results:
         for finding in result.findings:
-            yield from _finding_lines(result.path, finding)
+            yield from _finding_lines(finding.path or result.path, finding)
         yield from _verdict_lines(result)
     for code, reason in reasons.items():
         number = sum(result.ignored.get(code, 0) for result in results)
@@ -119,7 +119,7 @@ def json_text(results: Sequence[Result], exit_code: int, reasons: Mapping[str, s
 def _file(result: Result) -> dict[str, Any]:
     level = result.level
     return {
-        "path": result.path.encode("utf-8", "backslashreplace").decode("utf-8"),  # a name may be no text
+        "path": _as_text(result.path),
         "skipped": result.skipped or None,
         "level": None if level is None else level.number,
         "lower_bound": None if level is None else level.is_lower_bound,
@@ -130,6 +130,7 @@ def _file(result: Result) -> dict[str, Any]:
                 "name": finding.name,
                 "severity": str(finding.severity),
                 "pointer": finding.pointer,
+                "path": _as_text(finding.path or result.path),
                 "line": finding.span.line,
                 "column": finding.span.column,
                 "end_line": finding.span.end_line,
@@ -140,3 +141,8 @@ def _file(result: Result) -> dict[str, Any]:
             for finding in result.findings
         ],
     }
+
+
+def _as_text(path: str) -> str:
+    """Give a path that JSON can hold: a name may be no text."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -26,6 +26,7 @@ FAMILIES: Final = {
     "6": "Energy and carbon",
     "7": "Comparison",
     "8": "Disclosure",
+    "9": "Trace",
 }
 """What the first digit of a code means."""
 

@@ -43,6 +43,8 @@ class Fault(NamedTuple):
     message: str
     hint: str = ""
     span: Span | None = None
+    path: str = ""
+    """The file where it stands, if that is not the report's own: its trace."""
 
 
 class Unparsable(ValueError):

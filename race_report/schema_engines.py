@@ -16,6 +16,8 @@ from race_report.standard import schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    SchemaOf = Callable[[], dict[str, Any]]
+
 
 class SchemaError(NamedTuple):
     """A violation of one keyword of the schema at one place of a document."""
@@ -26,44 +28,45 @@ class SchemaError(NamedTuple):
     """`unexpected` keys, a missing `property`, `types` or `options` that are right, a `limit`."""
 
 
-def is_valid(document: Any, engine: str | None = None) -> bool:
+def is_valid(document: Any, engine: str | None = None, schema_of: SchemaOf = schema) -> bool:
     """Tell whether there is no violation, without collecting any."""
     if engine != "jsonschema":
         try:
-            return bool(_rust_validator().is_valid(document))
+            return bool(_rust_validator(schema_of).is_valid(document))
         except ImportError:
             if engine is not None:
                 raise
-    return bool(_python_validator().is_valid(document))
+    return bool(_python_validator(schema_of).is_valid(document))
 
 
-def schema_errors(document: Any, engine: str | None = None) -> Iterator[SchemaError]:
+def schema_errors(document: Any, engine: str | None = None, schema_of: SchemaOf = schema) -> Iterator[SchemaError]:
     """Give every violation, in no order.
 
     Args:
         document: a document without NaN, infinities or lone surrogates.
         engine: `jsonschema-rs` or `jsonschema`; None for the fastest that is installed.
+        schema_of: gives the schema, that of a report or that of a record.
 
     """
     if engine == "jsonschema":
-        return _errors_in_python(document)
+        return _errors_in_python(document, schema_of)
     try:
-        return _errors_in_rust(document)
+        return _errors_in_rust(document, schema_of)
     except ImportError:
         if engine is not None:
             raise
-        return _errors_in_python(document)
+        return _errors_in_python(document, schema_of)
 
 
 @functools.cache
-def _rust_validator() -> Any:
+def _rust_validator(schema_of: SchemaOf) -> Any:
     import jsonschema_rs
 
-    return jsonschema_rs.validator_for(schema(), validate_formats=True)
+    return jsonschema_rs.validator_for(schema_of(), validate_formats=True)
 
 
-def _errors_in_rust(document: Any) -> Iterator[SchemaError]:
-    validator = _rust_validator()
+def _errors_in_rust(document: Any, schema_of: SchemaOf) -> Iterator[SchemaError]:
+    validator = _rust_validator(schema_of)
     return (
         SchemaError(error.kind.name, list(error.instance_path), _rust_details(error.kind))
         for error in validator.iter_errors(document)
@@ -78,12 +81,12 @@ def _rust_details(kind: Any) -> dict[str, Any]:
 
 
 @functools.cache
-def _python_validator() -> Any:
+def _python_validator(schema_of: SchemaOf) -> Any:
     import jsonschema
 
     formats = jsonschema.FormatChecker(formats=())
     formats.checks("date-time", raises=ValueError)(_is_instant)
-    return jsonschema.Draft202012Validator(schema(), format_checker=formats)
+    return jsonschema.Draft202012Validator(schema_of(), format_checker=formats)
 
 
 def _is_instant(text: object) -> bool:
@@ -93,8 +96,8 @@ def _is_instant(text: object) -> bool:
     return True
 
 
-def _errors_in_python(document: Any) -> Iterator[SchemaError]:
-    for error in _python_validator().iter_errors(document):
+def _errors_in_python(document: Any, schema_of: SchemaOf) -> Iterator[SchemaError]:
+    for error in _python_validator(schema_of).iter_errors(document):
         details = _DETAILS.get(error.validator, _no_details)(error)
         for detail in details if isinstance(details, list) else [details]:
             yield SchemaError(error.validator, list(error.absolute_path), detail)

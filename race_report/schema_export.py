@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
 from race_report.document import Report
+from race_report.document.trace import TraceRecord
+
+if TYPE_CHECKING:
+    from race_report.document import DocumentObject
 
 SCHEMA_ID = "urn:race:schema:race-report:1.0"
+TRACE_SCHEMA_ID = "urn:race:schema:race-trace-record:1.0"
 
 
 class _Generator(GenerateJsonSchema):
@@ -45,13 +50,18 @@ class _Generator(GenerateJsonSchema):
 
 
 def schema_text() -> str:
-    """Give the JSON Schema as it is committed: ASCII, two spaces, a final line end."""
-    schema = Report.model_json_schema(schema_generator=_Generator)
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA_ID,
-        "title": "RACE report 1.0",
-    }
+    """Give the JSON Schema of a report as it is committed: ASCII, two spaces, a final line end."""
+    return _text(Report, SCHEMA_ID, "RACE report 1.0")
+
+
+def trace_schema_text() -> str:
+    """Give the JSON Schema of a record of a trace, in the same form."""
+    return _text(TraceRecord, TRACE_SCHEMA_ID, "A record of a RACE trace 1.0")
+
+
+def _text(cls: type[DocumentObject], identifier: str, title: str) -> str:
+    schema = cls.model_json_schema(schema_generator=_Generator)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": identifier, "title": title}
     return json.dumps(_on_one_line(head | schema), indent=2) + "\n"
 
 
@@ -67,7 +77,13 @@ def _on_one_line(node: Any) -> Any:
     }
 
 
+def main(paths: list[str]) -> None:
+    """Write the schemas: each path gets the one that its name says; `--trace` prints that of a record."""
+    for path in paths or [""]:
+        text = trace_schema_text() if "trace" in path else schema_text()
+        with open("/dev/stdout" if path in ("", "--trace") else path, "w", encoding="ascii", newline="\n") as file:
+            file.write(text)
+
+
 if __name__ == "__main__":
-    for path in sys.argv[1:] or ["/dev/stdout"]:
-        with open(path, "w", encoding="ascii", newline="\n") as file:
-            file.write(schema_text())
+    main(sys.argv[1:])

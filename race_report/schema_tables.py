@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from race_report.standard import schema
+from race_report.standard import record_schema, schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,7 @@ _NOUNS = (
     ("^(/", "[pointer](#6-names-and-pointers)"),
     ("^(?![/~]", "relative path"),
     ("^[0-9a-f]{64}", "64 hexadecimal digits"),
+    ("^[0-9a-f]{8}", "8 hexadecimal digits"),
     ("^(", "identifier"),
     ("^10[.]", "identifier"),
 )
@@ -24,6 +25,11 @@ _NOUNS = (
 def field_tables() -> str:
     """Give a table for every object of a report, in the order in which a reader meets them."""
     return "\n".join(line for name in _order() for line in _table(name))
+
+
+def record_table() -> str:
+    """Give the table of a record of a trace."""
+    return "\n".join(_fields(record_schema()))
 
 
 def _order() -> list[str]:
@@ -50,11 +56,15 @@ def _reference(field: dict[str, Any]) -> str:
 
 def _table(name: str) -> Iterator[str]:
     definition = _definition(name)
-    required = definition.get("required", ())
     yield f"### {name}"
     yield ""
     yield definition["description"]
     yield ""
+    yield from _fields(definition)
+
+
+def _fields(definition: dict[str, Any]) -> Iterator[str]:
+    required = definition.get("required", ())
     yield "| key | value | meaning |"
     yield "|---|---|---|"
     for key, field in definition["properties"].items():

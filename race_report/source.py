@@ -46,7 +46,7 @@ class Loaded:
         try:
             if not self.is_json:
                 raise _Doubtful
-            self.value: Any = _quick_json(text)
+            self.value: Any = quick_json(text)
         except (ValueError, RecursionError):
             self._parsed = parse(text)
             self.value = self._parsed.value
@@ -169,7 +169,7 @@ class _Doubtful(ValueError):
     """The quick way has met something that the parser which explains should look at."""
 
 
-def _quick_json(text: str) -> Any:
+def quick_json(text: str) -> Any:
     """Parse a JSON text that is plainly right; raise ValueError or RecursionError for any other."""
     if "\\u" in text and "\\ud" in text.lower():
         raise _Doubtful

@@ -25,6 +25,13 @@ def schema() -> dict[str, Any]:
 
 
 @functools.cache
+def record_schema() -> dict[str, Any]:
+    """Give the JSON Schema of a record of a trace."""
+    result: dict[str, Any] = json.loads(read_text("schema", VERSION, "trace-record.schema.json"))
+    return result
+
+
+@functools.cache
 def view() -> ViewFactory:
     """Give what views valid documents."""
     return ViewFactory(schema())

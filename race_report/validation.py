@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from race_report.document import Report
     from race_report.parsed import Places
+    from race_report.proof import Replay
     from race_report.source import Loaded
 
 MARK: Final = "race_version"
@@ -55,6 +57,8 @@ class Result(NamedTuple):
     """The document as JSON has it, where it could be read."""
     ignored: Mapping[str, int] = MappingProxyType({})
     """How many findings were ignored, by code."""
+    replays: Mapping[int, Replay] = MappingProxyType({})
+    """What the traces beside the report prove, by the position of their runs."""
     view: Report | None = None
     """A view of the document, where its structure is valid: the attributes of a report, for rules and renderings."""
 
@@ -111,19 +115,24 @@ def validate_file(
         return Result(path=name, findings=(_finding(unparsable.fault, None),))
     if skip_others and not _is_marked(loaded.value):
         return Result(path=name, skipped=f"no report: it has no {MARK} of its own")
-    return _validate_loaded(name, loaded, require_level, engine)
+    folder = None if path == STDIN else os.path.dirname(path)
+    return _validate_loaded(name, loaded, require_level, engine, folder)
 
 
-def validate_bytes(data: bytes, path: str) -> Result:
+def validate_bytes(data: bytes, path: str, folder: str | None = None) -> Result:
     """Validate the content of a file; the path's suffix tells its language, else its first character."""
     try:
-        return _validate_loaded(path, load_bytes(data, path))
+        return _validate_loaded(path, load_bytes(data, path), folder=folder)
     except Unparsable as unparsable:
         return Result(path=path, findings=(_finding(unparsable.fault, None),))
 
 
-def validate_value(value: Any) -> Result:
+def validate_value(value: Any, folder: str | None = None) -> Result:
     """Validate a document that is in memory, made of what `json.loads` gives.
+
+    Args:
+        value: the document.
+        folder: where it would be saved, from which the paths of its traces lead; without it none is looked for.
 
     Raises:
         ValueError: it is made of something else.
@@ -132,7 +141,7 @@ def validate_value(value: Any) -> Result:
     import json
 
     _refuse_other_than_json(value, "", 0)
-    return validate_bytes(json.dumps(value, indent=2).encode("ascii"), "<value>.json")
+    return validate_bytes(json.dumps(value, indent=2).encode("ascii"), "<value>.json", folder)
 
 
 def _refuse_other_than_json(value: Any, pointer: str, depth: int) -> None:
@@ -169,7 +178,11 @@ def _is_marked(value: Any) -> bool:
     return isinstance(value, dict) and MARK in value
 
 
-def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0, engine: str | None = None) -> Result:
+def _validate_loaded(
+    path: str, loaded: Loaded, require_level: int = 0, engine: str | None = None, folder: str | None = None
+) -> Result:
+    """Validate what was read; only beside a file, whose folder is given, can its traces be found."""
+
     def places() -> Places:
         return loaded.places
 
@@ -180,6 +193,7 @@ def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0, engine: 
         faults.append(Fault("too-many-findings", "", message, "mend these, and check again", TOP))
     view_of_it = None
     level = None
+    replayed: dict[int, Replay] = {}
     if not _is_marked(value):
         faults.append(_not_a_report(value))
     elif (wrong_version := version_fault(value, places)) is not None:
@@ -191,13 +205,19 @@ def _validate_loaded(path: str, loaded: Loaded, require_level: int = 0, engine: 
         view_of_it = view()(value)
         is_well_formed = not any(_severity(fault) is Severity.ERROR for fault in faults)
         faults += check_rules(view_of_it)
+        if folder is not None and any(run.trace for run in view_of_it.runs):
+            from race_report.replay import replays
+
+            replayed = replays(view_of_it, folder)
+            faults += [fault for replay in replayed.values() for fault in replay.faults]
         if is_well_formed:
             errors = [BY_NAME[fault.rule].code for fault in faults if _severity(fault) is Severity.ERROR]
-            level = reached_level(view_of_it, errors)
+            proofs = {at: replay.why_not for at, replay in replayed.items()}
+            level = reached_level(view_of_it, errors, proofs)
     if require_level and (level is None or level.number < require_level):
         faults.append(_level_fault(level, require_level))
     findings = _findings(faults, places)
-    return Result(path=path, findings=findings, level=level, document=value, view=view_of_it)
+    return Result(path=path, findings=findings, level=level, document=value, replays=replayed, view=view_of_it)
 
 
 def _severity(fault: Fault) -> Severity:
@@ -236,7 +256,7 @@ def check_rules(report: Report) -> Iterator[Fault]:
 def _findings(faults: list[Fault], places: Callable[[], Places]) -> tuple[Finding, ...]:
     """Give findings in the order of the text."""
     found = [_finding(fault, places) for fault in faults]
-    return tuple(sorted(found, key=lambda finding: (finding.span, finding.code, finding.pointer)))
+    return tuple(sorted(found, key=lambda finding: (finding.path, finding.span, finding.code, finding.pointer)))
 
 
 def _finding(fault: Fault, places: Callable[[], Places] | None) -> Finding:
@@ -254,4 +274,5 @@ def _finding(fault: Fault, places: Callable[[], Places] | None) -> Finding:
         message=fault.message,
         hint=fault.hint,
         span=span,
+        path=fault.path,
     )

@@ -66,7 +66,7 @@ def test_a_document_that_contains_itself_is_refused() -> None:
 def test_the_second_engine_stands_in_where_the_first_is_missing(
     example: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def is_missing() -> None:
+    def is_missing(_: object) -> None:
         raise ImportError
 
     monkeypatch.setattr(schema_engines, "_rust_validator", is_missing)

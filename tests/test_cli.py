@@ -164,7 +164,7 @@ KEYS = {
     "summary": {"files", "checked", "skipped", "errors", "warnings"},
     "file": {"path", "skipped", "level", "lower_bound", "next_level_lacks", "findings"},
     "finding": {
-        *("code", "name", "severity", "pointer", "line", "column", "end_line", "end_column", "message", "hint"),
+        *("code", "name", "severity", "pointer", "path", "line", "column", "end_line", "end_column", "message", "hint"),
     },
 }
 
@@ -279,11 +279,13 @@ def test_nothing_is_overwritten_unasked(race: Race, tmp_path: Path) -> None:
 def test_the_schema_is_printed_as_it_is_committed(race: Race, root: Path, tmp_path: Path) -> None:
     committed = (root / "schema" / "1.0" / "race-report.schema.json").read_text("utf-8")
     assert race("schema").stdout == committed
+    of_record = race("schema", "--of", "record").stdout
+    assert of_record == (root / "schema" / "1.0" / "trace-record.schema.json").read_text("utf-8")
     assert race("schema", "-o", "s.json").returncode == 0
     assert (tmp_path / "s.json").read_text("utf-8") == committed
 
 
-@pytest.mark.parametrize("command", [(), ("validate",), ("schema",), ("init",), ("render",)])
+@pytest.mark.parametrize("command", [(), ("validate",), ("schema",), ("init",), ("render",), ("replay",), ("merge",)])
 def test_every_command_has_help_with_an_example(race: Race, command: tuple[str, ...]) -> None:
     done = race(*command, "--help")
     assert done.returncode == 0

@@ -105,7 +105,7 @@ def test_projects_without_settings_of_ours_are_passed_over(tmp_path: Path) -> No
     [
         ("[tool.race]\nselct = []\n", 'no setting "selct"'),
         ('[tool.race]\nselect = "RACE3"\n', "a list of codes"),
-        ('[tool.race]\nselect = ["RACE9"]\n', 'no code begins with "RACE9"'),
+        ('[tool.race]\nselect = ["RACE99"]\n', 'no code begins with "RACE99"'),
         ("[tool.race]\nignore = []\n", "a table should stand here"),
         ('[tool.race]\nignore = {RACE999 = "why"}\n', 'no rule "RACE999"'),
         ('[tool.race]\nignore = {RACE302 = ""}\n', "without a reason"),

@@ -21,6 +21,7 @@ from race_report.flops import relative_difference
 from race_report.rules import BY_CODE, RULES
 from race_report.rules.reading import READING
 from race_report.rules.structure import STRUCTURE
+from race_report.rules.trace import TRACE
 from race_report.standard import view
 from race_report.validation import Result, validate_bytes, validate_file, validate_value
 
@@ -38,6 +39,7 @@ RUNNER = ROOT / "tests" / "runners"
 CASE_FILES = [
     *(path for folder in ("structure", "rules", "flops") for path in sorted((VERSION / folder).glob("*.json"))),
     VERSION / "reading" / "index.json",
+    VERSION / "trace" / "index.json",
 ]
 NOT_IN_FILES = {"RACE001", "RACE002", "RACE014"}
 """Codes of reading that no small file can have: a missing file, a large one, more than a thousand faults."""
@@ -85,6 +87,21 @@ def test_a_file_has_the_findings_and_the_exit_code_of_its_case(path: Path, case:
     if case["exit_code"] == 3:
         codes = Counter((code, "") for code, _ in codes.elements())
     assert (codes, int(result.exit_code())) == (expected(case), case["exit_code"])
+
+
+@pytest.mark.parametrize("case", [pytest.param(case.values[1], id=case.id) for case in cases("trace")])
+def test_a_report_with_a_trace_has_the_level_and_the_findings_of_its_case(case: dict[str, Any]) -> None:
+    base = VERSION / case["base"]
+    result = validate_value(jsonpatch.apply_patch(load(base), case["patch"]), str(base.parent))
+    seen = Counter(
+        (finding.code, finding.span.line if finding.path else finding.pointer)
+        for finding in result.findings
+        if finding.severity is not Severity.NOTE
+    )
+    wanted = Counter((finding["code"], finding.get("line", finding.get("pointer"))) for finding in case["findings"])
+    assert (seen, result.level and result.level.number) == (wanted, case["level"])
+    for finding in result.findings:
+        assert not finding.path or Path(finding.path).name == case["file"]
 
 
 def pass_flops(vector: dict[str, Any]) -> int | None:
@@ -181,6 +198,13 @@ def test_every_code_of_reading_has_a_file() -> None:
     assert codes == {rule.code for rule in READING} - NOT_IN_FILES
     names = {path.name for path in (VERSION / "reading").iterdir()} - {"index.json", ".gitattributes"}
     assert names == {file["file"] for file in files}
+
+
+def test_every_code_of_a_trace_has_a_case_and_every_trace_is_in_one() -> None:
+    index = load(VERSION / "trace" / "index.json")["cases"]
+    assert {rule.code for rule in TRACE} <= {finding["code"] for case in index for finding in case["findings"]}
+    names = {path.name for path in (VERSION / "trace").iterdir()} - {"index.json", ".gitattributes"}
+    assert names <= {case["file"] for case in index}
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in sorted(DOCUMENTS.iterdir())])

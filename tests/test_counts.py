@@ -20,6 +20,7 @@ from race_report.counts import (
     count_generation,
     count_reward,
     count_scoring,
+    count_served,
     count_stepwise_reward,
     count_update,
     sum_counts,
@@ -293,3 +294,47 @@ def test_means_that_cannot_be_are_refused() -> None:
         reward_from_means(1, -1)
     with pytest.raises(ValueError, match="no whole groups of 0"):
         generation_from_means(4, 1, 1, group_size=0)
+
+
+def engine(prompt: int, completion: int, cached: int) -> list[tuple[str, int, int]]:
+    """Run a rollout as an engine with a cache does: phase, and the positions that it computes."""
+    if not completion:
+        return []
+    read = [("prefill", cached, prompt)] if prompt > cached else []
+    return [*read, *(("decode", at, at + 1) for at in range(prompt, prompt + completion - 1))]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(0, 9), st.integers(0, 12)), max_size=5),
+    st.none() | st.integers(1, 15),
+    st.booleans(),
+)
+def test_what_an_engine_served_is_counted_as_it_ran(
+    rows: list[tuple[int, int, int]], window: int | None, adapter: bool
+) -> None:
+    prompts, completions = [row[0] for row in rows], [row[1] for row in rows]
+    cached = [min(row[0], row[2]) for row in rows]
+    counted = count_served(prompts, completions, cached, window=window, adapter=adapter)
+    ran = [step for row in zip(prompts, completions, cached, strict=True) for step in engine(*row)]
+    for phase, counts in (("prefill", counted.prefill), ("decode", counted.decode)):
+        steps = [(first, last) for name, first, last in ran if name == phase]
+        keys = [query + 1 for first, last in steps for query in range(first, last)]
+        assert counts.tokens == len(keys)
+        assert counts.logit_rows == len(steps)
+        assert counts.attention_pairs == sum(keys)
+        assert counts.bounded_attention_pairs == (sum(min(key, window) for key in keys) if window else 0)
+        assert counts.adapter_tokens == (len(keys) if adapter else 0)
+    assert counted.cached_tokens == sum(hit for hit, length in zip(cached, completions, strict=True) if length)
+
+
+def test_an_engine_that_shares_whole_prompts_says_what_sharing_gives() -> None:
+    groups = [Group(7, [3, 1, 5]), Group(4, [2, 2])]
+    told = count_served([7, 7, 7, 4, 4], [3, 1, 5, 2, 2], [0, 7, 7, 0, 4])
+    assert told == count_generation(groups, prefix_sharing="group")
+    assert count_served([7, 7, 7, 4, 4], [3, 1, 5, 2, 2]) == count_generation(groups)
+
+
+@pytest.mark.parametrize("lengths", [([1], [1, 2]), ([4], [1], [5]), ([4], [1], [-1]), ([4], [-1]), ([0], [1])])
+def test_lengths_that_no_engine_returns_are_refused(lengths: tuple[list[int], ...]) -> None:
+    with pytest.raises(ValueError, match=r"completion|cached|prompt"):
+        count_served(*lengths)

@@ -62,11 +62,11 @@ def test_the_worked_example_is_recomputable(example: dict[str, Any]) -> None:
     assert level.lacking == ("/runs/main: a `trace`",)
 
 
-def test_level_three_is_refused_with_a_word(example: dict[str, Any]) -> None:
+def test_a_trace_cannot_be_looked_for_beside_a_report_in_memory(example: dict[str, Any]) -> None:
     run_of(example)["trace"] = {"path": "trace.jsonl", "sha256": "0" * 64}
     level = level_of(example)
     assert level.number == 2
-    assert "cannot" in level.lacking[0]
+    assert level.lacking == ("/runs/main: a replay of its trace, which is looked for beside a report that is a file",)
 
 
 def test_coefficients_follow_from_an_architecture(example: dict[str, Any]) -> None:

@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def blocks(root: Path, language: str) -> list[str]:
-    found = re.findall(
-        rf"^```{language}\n(.*?)^```$", (root / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
-    assert found
-    return found
-
-
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path) -> Path:
     """Make a folder in which the paths of README.md lead where they do in a checkout."""
@@ -35,9 +27,16 @@ def checkout(root: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_console_block_shows_what_its_commands_print(root: Path, checkout: Path) -> None:
+def test_every_console_and_python_block_does_what_it_shows(root: Path, checkout: Path) -> None:
+    """All of them in their order and in one folder, as a reader tries them."""
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-    for block in blocks(root, "console"):
+    text = (root / "README.md").read_text("utf-8")
+    found = re.findall(r"^```(console|python)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert {language for language, _ in found} == {"console", "python"}
+    for language, block in found:
+        if language == "python":
+            subprocess.run([sys.executable, "-c", block], cwd=checkout, check=True)
+            continue
         for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, expected = step.partition("\n")
             done = subprocess.run(
@@ -52,11 +51,6 @@ def test_every_console_block_shows_what_its_commands_print(root: Path, checkout:
             )
             pattern = ".*\n".join(map(re.escape, re.split(r"^\.\.\.\n", expected, flags=re.MULTILINE)))
             assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"$ {command}\n{done.stdout}"
-
-
-def test_every_python_block_runs(root: Path, checkout: Path) -> None:
-    for block in blocks(root, "python"):
-        subprocess.run([sys.executable, "-c", block], cwd=checkout, check=True)
 
 
 def test_every_file_that_is_linked_is_there(root: Path) -> None:

@@ -28,6 +28,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
 def test_the_wheel_holds_package_schema_and_templates_only(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert "race_report/_data/schema/1.0/race-report.schema.json" in names
+    assert "race_report/_data/schema/1.0/trace-record.schema.json" in names
     assert "race_report/_data/templates/latex/summary.tex" in names
     assert "race_report/py.typed" in names
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"race_report"}

@@ -37,6 +37,18 @@ PHASES: dict[str, tuple[str, ...]] = {
 }
 """The phases of each component: what the compute was spent on."""
 
+COUNTS: tuple[str, ...] = (
+    "sequences",
+    "tokens",
+    "attention_pairs",
+    "bounded_attention_pairs",
+    "logit_rows",
+    "adapter_tokens",
+    "extra_tokens",
+    "cached_tokens",
+)
+"""What is counted of the passes of a model."""
+
 Method = Literal["counts", "profiler", "parameter_rule", "hardware", "stated"]
 
 
@@ -71,8 +83,8 @@ class Multipliers(DocumentObject):
     """Times `2 adapter_parameters adapter_tokens`: 1 forward, 3 where adapters are trained."""
 
 
-class LedgerEntry(DocumentObject):
-    """One line of the ledger: alike passes of one model, with their counts and FLOPs."""
+class Passes(DocumentObject):
+    """What ledger entries and records of a trace share: a phase belongs to its component, counts to a model."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -89,21 +101,23 @@ class LedgerEntry(DocumentObject):
     needs: ClassVar = {
         "model": ("operation",),
         "operation": ("model",),
-        "multipliers": ("model", "operation"),
-        **dict.fromkeys(
-            (
-                "sequences",
-                "tokens",
-                "attention_pairs",
-                "bounded_attention_pairs",
-                "logit_rows",
-                "adapter_tokens",
-                "extra_tokens",
-                "cached_tokens",
-            ),
-            ("model", "operation"),
-        ),
+        **dict.fromkeys(COUNTS, ("model", "operation")),
     }
+
+    @field_validator("phase", check_fields=False)
+    @classmethod
+    def _phase_belongs_to_component(cls, phase: str | None, info: ValidationInfo) -> str | None:
+        component = info.data.get("component")
+        if component is not None and phase not in PHASES[component]:
+            kind, message = "literal_error", "Input should be a phase of {component}: {phases}"
+            raise PydanticCustomError(kind, message, {"component": component, "phases": ", ".join(PHASES[component])})
+        return phase
+
+
+class LedgerEntry(Passes):
+    """One line of the ledger: alike passes of one model, with their counts and FLOPs."""
+
+    needs: ClassVar = {**Passes.needs, "multipliers": ("model", "operation")}
 
     id: Maybe[Id] = None
     """A name for pointers from elsewhere in the report."""
@@ -163,15 +177,6 @@ class LedgerEntry(DocumentObject):
     """Cost in US dollars."""
     note: Maybe[Text] = None
     """Anything a reader should know."""
-
-    @field_validator("phase")
-    @classmethod
-    def _phase_belongs_to_component(cls, phase: str | None, info: ValidationInfo) -> str | None:
-        component = info.data.get("component")
-        if component is not None and phase not in PHASES[component]:
-            kind, message = "literal_error", "Input should be a phase of {component}: {phases}"
-            raise PydanticCustomError(kind, message, {"component": component, "phases": ", ".join(PHASES[component])})
-        return phase
 
 
 class Totals(DocumentObject):

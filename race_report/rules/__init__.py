@@ -42,6 +42,7 @@ from race_report.rules.rollouts import (
 from race_report.rules.sizes import size_inexact, size_mismatch
 from race_report.rules.steps import steps_ambiguous, steps_mismatch, steps_reversed, steps_times_batch
 from race_report.rules.structure import STRUCTURE
+from race_report.rules.trace import TRACE
 from race_report.rules.utilization import (
     hardware_flops_mismatch,
     mfu_above_one,
@@ -107,6 +108,7 @@ RULES: Final[tuple[Rule, ...]] = (
     coverage_mismatch,
     project_not_told,
     outside_its_range,
+    *TRACE,
 )
 
 CHECKS: Final = tuple((rule, rule.check) for rule in RULES if rule.check is not None)
