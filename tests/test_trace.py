@@ -393,12 +393,16 @@ def test_a_record_is_in_the_file_as_soon_as_it_is_written(tmp_path: Path) -> Non
 
 def test_the_file_is_synced_at_most_once_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
-    with Journal(tmp_path / "a.jsonl") as journal:
+    with Journal(tmp_path / "a.jsonl", sync_seconds=0) as journal:
         monkeypatch.setattr(os, "fsync", synced.append)
         for step in (0, 0, 1, 0, 1, 2, 1):
             journal.append(**PASS, step=step)
         assert len(synced) == 2
         journal.append(**PASS)
+        assert len(synced) == 2
+        journal.sync_seconds = 60
+        for step in range(3, 9):
+            journal.append(**PASS, step=step)
         assert len(synced) == 2
     assert len(synced) == 3
 

@@ -1,7 +1,8 @@
 """An append-only journal of one worker: a record is in the file as soon as it is written.
 
 A line is written by one call of the operating system, so a process that is killed loses at most the record that was
-being written. The file is synced to the disk at most once a step; only that outlives a machine that stops.
+being written. The file is synced to the disk between steps, and no more often than every few seconds, because a sync
+takes milliseconds; only a machine that stops loses what was written after it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import contextlib
 import errno
 import os
 import threading
+import time
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from race_report.parsed import Unparsable
 from race_report.trace.reading import Trace, read_trace
@@ -20,19 +22,30 @@ from race_report.trace.record import Malformed, line_of, record_of
 if TYPE_CHECKING:
     from types import TracebackType
 
-_BUSY = (errno.EACCES, errno.EAGAIN)
+SYNC_SECONDS: Final = 5.0
+"""Seconds between two syncs: what a machine that stops may lose."""
+
+_BUSY: Final = (errno.EACCES, errno.EAGAIN)
 
 
 class Journal:
     """The records of one worker, from its first attempt to this one."""
 
-    def __init__(self, path: str | os.PathLike[str], *, worker: str = "main", attempt: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        worker: str = "main",
+        attempt: int | None = None,
+        sync_seconds: float = SYNC_SECONDS,
+    ) -> None:
         """Open a journal, or begin one; a torn last line is dropped with a warning.
 
         Args:
             path: where it is.
             worker: the name of this process; every process has a journal of its own.
             attempt: how often the run had been resumed; counted on from the journal where it is not given.
+            sync_seconds: the least time between two syncs, of which there is at most one a step.
 
         Raises:
             ValueError: the file is no journal of this worker, another process writes it, or `attempt` goes back.
@@ -40,7 +53,9 @@ class Journal:
         """
         self.path = os.fspath(path)
         self.worker = worker
+        self.sync_seconds = sync_seconds
         self._step: int | None = None
+        self._synced = time.monotonic()
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
@@ -111,7 +126,7 @@ class Journal:
     def append(self, **values: Any) -> int:
         """Write a record, and give its sequence number; values of None are left out.
 
-        The first record of a later step than any before syncs the file first.
+        The first record of a later step than any before syncs the file first, where it is time.
 
         Raises:
             ValueError: it is no record, the journal is closed, or another process than the one that opened it writes.
@@ -123,8 +138,9 @@ class Journal:
             line = self._line({key: value for key, value in values.items() if value is not None})
             step: int | None = values.get("step")
             if step is not None and (self._step is None or step > self._step):
-                if self._step is not None:
+                if self._step is not None and time.monotonic() - self._synced >= self.sync_seconds:
                     os.fsync(self._file)
+                    self._synced = time.monotonic()
                 self._step = step
             self._write(line)
             self.sequence_number += 1
