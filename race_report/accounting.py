@@ -96,20 +96,33 @@ class Priced(NamedTuple):
     coefficients: Coefficients | ModelCoefficients | None
     why_not: str = ""
     """Why they do not follow from an architecture that is there."""
+    asked: tuple[str, ...] = ()
+    """Counts that an entry needs, because their coefficient is not 0."""
+    unpriced: tuple[tuple[str, str], ...] = ()
+    """Coefficients that are not known, with the count that an entry may not have without them."""
+
+
+def _price(model: Model, coefficients: Coefficients | ModelCoefficients | None, why_not: str = "") -> Priced:
+    if coefficients is None:
+        return Priced(model, None, why_not)
+    costs = [(getattr(coefficients, name), name, count) for name, count in _TERMS]
+    asked = tuple(count for cost, _, count in costs if cost and count != "adapter_tokens")
+    unpriced = tuple((name, count) for cost, name, count in costs if cost is None)
+    return Priced(model, coefficients, why_not, asked, unpriced)
 
 
 def _priced(report: Report) -> dict[str, Priced]:
     """Give the models by the name that entries use."""
     unpriced = [model.id for model in report.models if model.coefficients is None and model.architecture is not None]
     if not unpriced:
-        return {model.id: Priced(model, model.coefficients) for model in report.models}
+        return {model.id: _price(model, model.coefficients) for model in report.models}
     from race_report.derivation import derived
 
     found = derived(report)
     return {
-        model.id: Priced(model, model.coefficients)
+        model.id: _price(model, model.coefficients)
         if model.id not in unpriced
-        else Priced(model, found[model.id].coefficients, found[model.id].why_not)
+        else _price(model, found[model.id].coefficients, found[model.id].why_not)
         for model in report.models
     }
 
@@ -123,7 +136,7 @@ def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list
             else "model and counts of this entry"
         )
         return [Lack("model", what)]
-    model, coefficients, why_not = priced
+    model, coefficients, why_not, *_ = priced
     missing = []
     if coefficients is None:
         because = f": {why_not}" if why_not else ""
@@ -133,7 +146,7 @@ def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list
     if entry.tokens is None:
         missing.append(Lack("tokens", "tokens"))
     if coefficients is not None:
-        missing += _missing_terms(entry, model, coefficients)
+        missing += _missing_terms(entry, priced, coefficients)
     elif model.architecture_file is not None:  # a transformer has a head and attention, whatever their size
         missing += [Lack(count, count) for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
     if factors_of(entry, model) is None:
@@ -143,14 +156,12 @@ def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list
     return missing
 
 
-def _missing_terms(entry: LedgerEntry, model: Model, coefficients: Coefficients | ModelCoefficients) -> list[Lack]:
+def _missing_terms(entry: LedgerEntry, priced: Priced, coefficients: Coefficients | ModelCoefficients) -> list[Lack]:
     """Give the counts that coefficients ask for, and the coefficients that counts ask for."""
-    missing = []
-    for coefficient, count in _TERMS:
-        cost, number = getattr(coefficients, coefficient), getattr(entry, count)
-        if number is None and cost and count != "adapter_tokens":
-            missing.append(Lack(count, count))
-        elif number and cost is None:
+    model = priced.model
+    missing = [Lack(count, count) for count in priced.asked if getattr(entry, count) is None]
+    for coefficient, count in priced.unpriced:
+        if getattr(entry, count):
             missing.append(Lack(count, f'`{coefficient}` of the model "{model.id}"'))
     if entry.operation == "update" and coefficients.adapter_parameters and entry.adapter_tokens is None:
         missing.append(Lack("adapter_tokens", "adapter_tokens, because in an update adapters are not merged"))

@@ -17,13 +17,13 @@ _LONGEST_POINTER: Final = 1000
 _SHOWN_DIGITS: Final = 24
 """Above so many characters, a number is not shown in full."""
 
-_PROPERTIES: Final = re.compile(r"(?:[&!]\S*\s+)+")
+_PROPERTIES: Final = r"(?:[&!]\S*\s+)+"
 """The anchor and the tag before a value in YAML."""
 
 MAX_FAULTS: Final = 1000
 """Faults of one file after which no more are looked for."""
 
-_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+_LINE_END: Final = r"\r\n|\n|\r"
 
 
 class Span(NamedTuple):
@@ -100,7 +100,7 @@ class Places:
     def span(self, start: int, end: int) -> Span:
         """Turn two offsets into lines and columns."""
         if not self._line_starts:
-            self._line_starts = [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+            self._line_starts = [0, *(match.end() for match in re.finditer(_LINE_END, self.text))]
         return Span(*self._line_and_column(start), *self._line_and_column(max(start, end)))
 
     def _line_and_column(self, offset: int) -> tuple[int, int]:
@@ -131,7 +131,7 @@ class Places:
         """Give a value as it is written, without its anchor and tag; None where the text does not have it."""
         place, is_own = self._find(pointer)
         place = place.anchored or place
-        literal = _PROPERTIES.sub("", self.text[place.start : place.end])
+        literal = re.sub(_PROPERTIES, "", self.text[place.start : place.end])
         return literal if is_own and literal else None
 
 
@@ -151,7 +151,7 @@ def escape_pointer(token: str) -> str:
     return token.replace("~", "~0").replace("/", "~1")
 
 
-_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_SURROGATE_ESCAPE: Final = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 
 
 def has_lone_surrogate(text: str) -> bool:
@@ -172,7 +172,7 @@ def duplicate_key(key: str, pointer: str, here: Span, first: Span) -> Fault:
 
 def lone_surrogate(literal: str, pointer: str, here: Span) -> Fault:
     """Say that a string has an escape that stands for no character."""
-    escape = next(iter(_SURROGATE_ESCAPE.findall(literal)), "this text")
+    escape = next(iter(re.findall(_SURROGATE_ESCAPE, literal)), "this text")
     return Fault(
         "lone-surrogate",
         pointer,

@@ -71,7 +71,9 @@ def tokens(pointer: str) -> Iterator[str]:
 
 def index_of(token: str, values: tuple[Any, ...]) -> int | None:
     """Give the index that a token is by RFC 6901, or None where it is none of an array: no sign, no leading 0."""
-    return int(token) if _INDEX.fullmatch(token) and int(token) < len(values) else None
+    if not token[:1].isdecimal() or _INDEX.fullmatch(token) is None:
+        return None
+    return int(token) if int(token) < len(values) else None
 
 
 def child(value: Any, token: str) -> Any:

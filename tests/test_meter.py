@@ -159,7 +159,7 @@ def test_an_unknown_model_an_update_without_adapter_tokens_and_a_wrong_phase_are
         meter.record("learning", "update", model="policy", **counts(1))
     with pytest.raises(ValueError, match="none of the words for phase"):
         meter.record("search", "update", model="policy", **counts(1, adapter_tokens=1))
-    with pytest.raises(ValueError, match="needs .trained. of the model"):
+    with pytest.raises(ValueError, match="needs `trained` of the model"):
         meter.record("feedback", "reward_update", model="prm", **counts(1))
 
 

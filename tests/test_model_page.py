@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from race_report.architecture import HEADS
-from race_report.cli import model as command
+from race_report.commands.model import model as command
 
 if TYPE_CHECKING:
     import subprocess

@@ -95,7 +95,7 @@ def _numbers_given(*numbers: tuple[int | None, str, str]) -> Iterator[_Number]:
 
 def flops_cause(stated: float, exact: int, entry: LedgerEntry, priced: Priced, run: Run) -> str:
     """Name the slip by which an entry of these counts gets the FLOPs that it states; empty where none fits."""
-    model, coefficients, _ = priced
+    model, coefficients, *_ = priced
     assert coefficients is not None
     slips = [slip for slip in _slips(entry, model, coefficients) if slip.number != exact]
     for figure, more in ((stated, ""), (2 * stated, ", and multiply-adds for FLOPs")):

@@ -19,10 +19,9 @@ _FEW: Final = 6
 _LONGEST: Final = 200
 """Names that a message lists, and characters of a pointer that it shows."""
 
-_PRIVATE: Final = re.compile(
+_PRIVATE: Final = (
     r"(?<![\w.+-])[\w.+-]{1,64}@(?!github\.com|gitlab\.com)(?:(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}\b"
-    r"|(?:/home/|/Users/|[A-Za-z]:\\Users\\)(?!(?:ubuntu|ray|user|root|runner|work)\b)[\w.-]{1,64}",
-    re.ASCII,
+    r"|(?:/home/|/Users/|[A-Za-z]:\\Users\\)(?!(?:ubuntu|ray|user|root|runner|work)\b)[\w.-]{1,64}"
 )
 """An e-mail address, or somebody's home folder."""
 
@@ -304,7 +303,7 @@ def identity_leak(report: Report) -> Iterator[Violation]:
     if report.subject is not None:
         return
     for pointer, text in _texts(report, ""):
-        found = _PRIVATE.search(text)
+        found = re.search(_PRIVATE, text, re.ASCII)
         if found is not None:
             message = f'"{found[0]}" tells who wrote this report, which names no subject'
             yield pointer, message, "take it out, or name the subject where the review is not blind"

@@ -105,6 +105,8 @@ def _decoded(report: Report, here: str, run: Run, counts: Rollouts, roles: Mappi
         decoded += entry.tokens
         sequences += entry.sequences if entry.sequences is not None else counts.generated * turns
     ratio = (decoded + sequences) / counts.completion_tokens  # with the last token of each, which is never fed back
+    if abs(ratio - 1) <= _SLACK:
+        return
     if not count_cause(ratio, run) and counts.completion_tokens > counts.generated:
         ratio = decoded / (counts.completion_tokens - counts.generated)
     is_apart = ratio < 1 - _SLACK or (ratio > 1 + _SLACK and bool(count_cause(ratio, run)))

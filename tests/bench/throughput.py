@@ -53,10 +53,17 @@ def long_ledger(value: dict[str, Any]) -> float:
     return cpu_seconds(lambda: account(next(views)), 1)
 
 
+def of_three_kilobytes(value: dict[str, Any]) -> bytes:
+    """Give the report in the size that the bar is for: as a program writes it, and without results."""
+    value["runs"][0].pop("results")
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
 def main() -> None:
     """Measure and print; fail where the bar is not met."""
     value = json.loads(EXAMPLE.read_text("utf-8"))
-    data = json.dumps(value).encode()
+    data = of_three_kilobytes(copy.deepcopy(value))
+    assert not validate_bytes(data, "report.json").findings
     rate = 1 / cpu_seconds(lambda: validate_bytes(data, "report.json"), 1000)
     slowest, name = max((rule_cost(rule.check, value), rule.name) for rule in RULES if rule.check is not None)
     verdict = "met" if rate >= BAR else "NOT MET"
