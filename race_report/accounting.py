@@ -274,11 +274,15 @@ def _sum(figures: list[Figure]) -> Figure:
 
 def component_sum(run: Run, component: str, figures: list[Figure]) -> Figure:
     """Sum the figures of a run's entries that are of a component; where there is none, nothing is known."""
-    ledger = run.ledger
-    indices = [at for at, entry in enumerate(ledger) if entry.component == component]
-    if component != "feedback" and all(ledger[at].model is None and ledger[at].flops is None for at in indices):
+    is_counted = component == "feedback"
+    parts = []
+    for entry, figure in zip(run.ledger, figures, strict=True):
+        if entry.component == component:
+            parts.append(figure)
+            is_counted = is_counted or entry.model is not None or entry.flops is not None
+    if not parts or not is_counted:
         return Figure()  # a tool or a CPU fit beside rollouts and updates that nobody entered
-    return _sum([figures[at] for at in indices]) if indices else Figure()
+    return _sum(parts)
 
 
 @once_a_report

@@ -33,14 +33,14 @@ def derived(report: Report) -> dict[str, Derived]:
     return {model.id: _derived(model) for model in report.models if model.architecture is not None}
 
 
-_KNOWN: Final[dict[tuple[str | None, ...], Derived]] = {}
+_KNOWN: Final[dict[tuple[object, ...], Derived]] = {}
 """What followed from the words of a model: papers come in folders of forty, on the same few models."""
 
 _MOST_KNOWN: Final = 256
 
 
 def _derived(model: Model) -> Derived:
-    words = (_text(model.architecture), _text(model.adapter), model.role, model.trained)
+    words = (_key(model.architecture), _key(model.adapter), model.role, model.trained)
     found = _KNOWN.get(words)
     if found is None:
         if len(_KNOWN) >= _MOST_KNOWN:
@@ -65,8 +65,16 @@ def _derive(model: Model) -> Derived:
     return Derived(parameters, coefficients)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else f"{vars(value)}{getattr(value, '__pydantic_extra__', None)}"
+def _key(value: Any) -> object:
+    """Give what stands for an object in the cache: all that it says."""
+    if value is None:
+        return None
+    said = tuple(vars(value).items())
+    try:
+        hash(said)
+    except TypeError:  # a list or an object within
+        return f"{said}{getattr(value, '__pydantic_extra__', None)}"
+    return said, f"{getattr(value, '__pydantic_extra__', None)}"
 
 
 def _words(value: Any) -> dict[str, Any]:

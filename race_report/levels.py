@@ -131,9 +131,11 @@ def _is_plainly_recomputable(report: Report) -> bool:
         for component in COMPONENTS:
             if not sums[component].is_exact or not (sums[component].value or _is_none(run, component)):
                 return False
-        for line in _lines(run, figures, recomputed):
-            is_counted = not line.recomputed.missing and line.entry.method == "counts" and line.entry.basis is not None
-            if not is_counted and not (line.is_no_compute and line.entry.flops is None):
+        for entry, figure, found in zip(run.ledger, figures, recomputed, strict=True):
+            if entry.component not in COMPONENTS:
+                continue
+            is_counted = not found.missing and entry.method == "counts" and entry.basis is not None
+            if not is_counted and (entry.model is not None or figure.value != 0 or entry.flops is not None):
                 return False
         if {item.model for item in run.feedback}.difference((entry.model for entry in run.ledger), (None,)):
             return False

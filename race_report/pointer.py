@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SHORT: Final = 4
+"""Elements of an array that is looked through as quickly as it is indexed."""
+
 _INDEX: Final = re.compile("0|[1-9][0-9]{0,15}")
 
 
@@ -64,9 +67,12 @@ class Pointed(Generic[T]):
         return levels
 
 
-def tokens(pointer: str) -> Iterator[str]:
+def tokens(pointer: str) -> list[str]:
     """Give the unescaped tokens of a pointer."""
-    return (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+    parts = pointer.split("/")[1:]
+    if "~" not in pointer:
+        return parts
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
 def index_of(token: str, values: tuple[Any, ...]) -> int | None:
@@ -99,7 +105,7 @@ def stands(root: object, pointer: str) -> bool:
 
 def places(root: object, pointer: str) -> Iterator[tuple[str, Any]]:
     """Give the values that a pointer of a report leads to, with plain pointers; those that are absent left out."""
-    return _places("", root, list(tokens(pointer)))
+    return _places("", root, tokens(pointer))
 
 
 def _places(here: str, value: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
@@ -127,9 +133,11 @@ class Elements:
         """Give the elements that an index, an id or `*` stands for."""
         if token == "*":  # noqa: S105 - a token of a pointer
             return list(values)
-        index = index_of(token, values)
-        if index is not None:
-            return [values[index]]
+        if token[:1].isdecimal():
+            index = index_of(token, values)
+            return [] if index is None else [values[index]]
+        if len(values) <= _SHORT:
+            return [value for value in values if getattr(value, "id", None) == token]
         by_id = self._by_id.get(id(values))
         if by_id is None:
             by_id = self._by_id[id(values)] = {}

@@ -73,10 +73,12 @@ class ViewFactory:
 
 def _view(cls: type[Viewed], value: dict[str, Any]) -> Viewed:
     viewed = cls.__new__(cls)
-    data = viewed.__dict__
-    data.update(value)
     makers = cls._makers
+    data = value
     for key, raw in value.items():
         if type(raw) not in _PLAIN and (maker := makers.get(key)) is not None:
+            if data is value:
+                data = value.copy()
             data[key] = maker(raw)
+    viewed.__dict__ = data
     return viewed

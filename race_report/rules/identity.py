@@ -76,6 +76,8 @@ def unknown_run(report: Report) -> Iterator[Violation]:
 
         runs: [{id: main, builds_on: [warmup]}, {id: warmup, role: preparation}]
     """
+    if not any(run.builds_on for run in report.runs):
+        return
     builds_on = {run.id: run.builds_on for run in report.runs}
     circular = _circular(builds_on)
     for index, run in enumerate(report.runs):
@@ -176,8 +178,11 @@ def duplicate_id(report: Report) -> Iterator[Violation]:
         owners.append(("/study", report.study, ("other_compute",)))
     for pointer, owner, lists in owners:
         for name in lists:
+            elements = getattr(owner, name)
+            if len(elements) <= 1:
+                continue
             first: dict[str, int] = {}
-            for at, element in enumerate(getattr(owner, name)):
+            for at, element in enumerate(elements):
                 if element.id is not None and first.setdefault(element.id, at) != at:
                     message = f'the id "{element.id}" is that of element {first[element.id]} too'
                     yield f"{pointer}/{name}/{at}/id", message, "give each an id of its own"

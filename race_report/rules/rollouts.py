@@ -248,8 +248,7 @@ def tokens_over_cap(report: Report) -> Iterator[Violation]:
         if counts.generated is None:
             continue
         rollouts = counts.generated + (counts.carried_in or 0)
-        settings = [run.algorithm, *(stage.algorithm for stage in run.stages)]
-        turns = max(setting.max_turns or 1 if setting is not None else 1 for setting in settings)
+        turns = _most_turns(run)
         for key, tokens, cap in (
             ("prompt_tokens", counts.prompt_tokens, _largest(run, "max_prompt_tokens")),
             ("completion_tokens", counts.completion_tokens, _largest(run, "max_completion_tokens")),
@@ -275,12 +274,18 @@ def _may_fit(report: Report, pointer: str, run: Run, counts: Rollouts, key: str,
     return _range(report, pointer, counts, key).low <= most.high
 
 
+def _most_turns(run: Run) -> int:
+    settings = [run.algorithm, *(stage.algorithm for stage in run.stages)] if run.stages else [run.algorithm]
+    return max(setting.max_turns or 1 if setting is not None else 1 for setting in settings)
+
+
 def _largest(run: Run, name: str) -> int | None:
-    """Give the largest value of a setting in run and stages; None where one of them leaves it open."""
-    settings = [run.algorithm, *(stage.algorithm for stage in run.stages)]
-    caps = [getattr(setting, name) for setting in settings if setting is not None]
-    known: list[int] = [cap for cap in caps if cap is not None]
-    return max(known) if known and caps[0] is not None else None
+    """Give the largest value of a setting in run and stages; None where the run leaves it open."""
+    own: int | None = getattr(run.algorithm, name) if run.algorithm is not None else None
+    if own is None or not run.stages:
+        return own
+    caps: list[int | None] = [getattr(stage.algorithm, name) for stage in run.stages if stage.algorithm is not None]
+    return max(own, *(cap for cap in caps if cap is not None), own)
 
 
 @rule("RACE207")

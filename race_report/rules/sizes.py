@@ -91,33 +91,50 @@ def _apart(report: Report) -> list[_Apart]:
 
 
 def _of_model(report: Report, here: str, model: Model) -> Iterator[_Apart]:
-    is_trained = model.trained not in (None, "none")
-    if model.parameters is not None and model.parameters.trainable == 0 and is_trained:
+    sizes = model.parameters
+    if sizes is not None and sizes.trainable == 0 and model.trained not in (None, "none"):
         message = f"trainable is 0, and the model is trained: {model.trained}"
         hint = "count before the weights are partitioned: under ZeRO-3 a rank sees empty placeholders"
         yield _Apart((f"{here}/parameters/trainable", message, hint), is_error=True)
     if model.architecture is None:
-        yield from (_Apart(violation, is_error=True) for violation in _contradictions(here, model))
-    if model.architecture is None or (model.parameters is None and model.coefficients is None):
+        if sizes is not None:
+            yield from (_Apart(violation, is_error=True) for violation in _contradictions(here, model))
+        return
+    if sizes is None and model.coefficients is None:
         return
     from race_report.derivation import derived
 
     found = derived(report)[model.id]
     if found.parameters is None or found.coefficients is None:
         return
-    for group, tolerance, names in (
-        ("parameters", _NAMED_SIZE, ("total", "active", "embedding", *(("trainable",) if _is_known(model) else ()))),
-        ("coefficients", _COEFFICIENT, found.coefficients._fields),
-    ):
-        stated = getattr(model, group)
-        for name in names if stated is not None else ():
-            value: int | None = getattr(stated, name)
-            expected = getattr(getattr(found, group), name)
-            if value is None or expected is None or value == expected or (name == "trainable" and value == 0):
-                continue
-            pointer = f"{here}/{group}/{name}"
-            if not range_of(report, pointer, value).meets(Range(expected, expected)):
-                yield _difference(pointer, value, expected, tolerance, _kinds(model, found))
+    if sizes is not None:
+        names = _WITH_TRAINABLE if _is_known(model) else _SIZES
+        yield from _of_group(report, f"{here}/parameters", (sizes, found.parameters), names, model, found)
+    if model.coefficients is not None:
+        both = (model.coefficients, found.coefficients)
+        yield from _of_group(report, f"{here}/coefficients", both, found.coefficients._fields, model, found)
+
+
+_SIZES: Final = ("total", "active", "embedding")
+_WITH_TRAINABLE: Final = (*_SIZES, "trainable")
+
+
+def _of_group(
+    report: Report, here: str, both: tuple[object, object], names: tuple[str, ...], model: Model, found: Derived
+) -> Iterator[_Apart]:
+    """Compare what is stated with what follows, name by name."""
+    stated, wanted = both
+    for name in names:
+        value: int | None = getattr(stated, name)
+        if value is None:
+            continue
+        expected: int | None = getattr(wanted, name)
+        if value == expected or expected is None or (name == "trainable" and value == 0):
+            continue
+        pointer = f"{here}/{name}"
+        if not range_of(report, pointer, value).meets(Range(expected, expected)):
+            tolerance = _COEFFICIENT if here.endswith("coefficients") else _NAMED_SIZE
+            yield _difference(pointer, value, expected, tolerance, _kinds(model, found))
 
 
 def _contradictions(here: str, model: Model) -> Iterator[Violation]:
