@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from race_report.flops import ModelCoefficients
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.]+")
+_LONGEST_NAME: Final = 80
 _LOW_RANK: Final = frozenset({"lora", "dora"})
 
 
@@ -90,5 +91,8 @@ def refusal_of(adapter: dict[str, Any]) -> str:
         return f"the adapter's method is {adapter['method']}: {state}"
     if "target_modules_pattern" in adapter:
         return f"the adapter's matrices are chosen by a pattern, which is not run here: {state}"
-    patterns = [name for name in adapter.get("rank_pattern", ()) if not _PLAIN_NAME.fullmatch(name)]
-    return f"the key {patterns[0]} of `rank_pattern` is a pattern, which is not run here: {state}" if patterns else ""
+    for key in ("rank_pattern", "modules_to_save"):  # peft reads both as regular expressions
+        for name in adapter.get(key, ()):
+            if not _PLAIN_NAME.fullmatch(name):
+                return f"{name[:_LONGEST_NAME]} in `{key}` is a pattern, which is not run here: {state}"
+    return ""

@@ -84,7 +84,10 @@ def test_an_architecture_from_which_nothing_follows_says_why(example: dict[str, 
     assert "by a pattern, which is not run here" in level_of(example).lacking[0]
     policy["adapter"] |= {"rank_pattern": {"(a+)+$": 4}}
     del policy["adapter"]["target_modules_pattern"]
-    assert "(a+)+$ of `rank_pattern`" in level_of(example).lacking[0]
+    assert "(a+)+$ in `rank_pattern`" in level_of(example).lacking[0]
+    del policy["adapter"]["rank_pattern"]
+    policy["adapter"]["modules_to_save"] = ["(a+)+$"]
+    assert "(a+)+$ in `modules_to_save`" in level_of(example).lacking[0]
     policy["adapter"] = {"method": "ia3"}
     assert "method is ia3" in level_of(example).lacking[0]
     del policy["adapter"]

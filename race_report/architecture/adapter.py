@@ -179,9 +179,17 @@ def _names_to_save(words: Words) -> list[str]:
 def _in_layers(chooser: Chooser, words: Words, model: Transformer, rank: int) -> Iterator[Adapted]:
     if sum(matrix.copies for layer in model.layers for matrix in layer.matrices) > MOST_MODULES:
         raise words.refuse("target_modules", f"would be matched with more modules than any model has: {STATE}")
+    is_alike = chooser.is_alike_in_layers and words.inner("rank_pattern") is None
+    taken: dict[str, bool] = {}
     for index in range(len(model.layers)):
         for matrix in model.layers[index].matrices:
             name = f"{model.body}.layers.{index}.{matrix.name}"
+            if is_alike:
+                if matrix.name not in taken:
+                    taken[matrix.name] = chooser.takes(name.replace("*", "0"), index)
+                if taken[matrix.name]:
+                    yield Adapted(name, matrix, rank)
+                continue
             numbers = range(matrix.copies) if "*" in name else range(1)
             full = [name.replace("*", str(number)) for number in numbers]
             ranks = {rank_of(words, one, rank) if chooser.takes(one, index) else 0 for one in full}

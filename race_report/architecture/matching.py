@@ -60,6 +60,14 @@ class Chooser:
         self._layers = _layers(words, is_text=isinstance(target, str))
         self._lists = [compiled(words, "layers_pattern", rf"(?:.*?\.)?{name}\.\d+\..*") for name in _patterns(words)]
 
+    @property
+    def is_alike_in_layers(self) -> bool:
+        """Whether the choice is the same in every layer and for every expert: no pattern, and no number in a word."""
+        words = (*(self._listed or ()), *self._excluded_words)
+        has_number = any(part.isdecimal() for word in words for part in word.split("."))
+        narrowed = (self._pattern, self._excluded, self._layers, *self._saved, *self._lists)
+        return not has_number and all(each is None for each in narrowed)
+
     def takes(self, name: str, layer: int | None) -> bool:
         """Tell whether a module carries an adapter; `layer` is its layer, or None for what is outside of them."""
         if self._excluded is not None and self._excluded.fullmatch(name):
