@@ -82,6 +82,21 @@ def test_f06_f07_an_unknown_device_is_said_once_and_has_no_mfu() -> None:
     assert not findings(unknown, "RACE421")
 
 
+@pytest.mark.parametrize(("attention", "pairs"), [("full", 30000**2), ("causal_half", 30000**2 // 2)])
+def test_f09_a_figure_is_compared_under_the_convention_that_it_was_counted_under(attention: str, pairs: int) -> None:
+    costs = {"body_parameters": 1310195712, "head_parameters": 0, "attention_width": 43008}
+    passed = {"component": "learning", "phase": "update", "model": "policy", "operation": "update", "sequences": 1}
+    counts = {"tokens": 30000, "attention_pairs": 30000 * 30001 // 2, "logit_rows": 0}
+    flops = 3 * (2 * 1310195712 * 30000 + 4 * 43008 * pairs)
+    entry = {**passed, **counts, "flops": flops, "method": "profiler", "basis": "measured"}
+    stated = report({"ledger": [entry]}, coefficients=costs, trained="full")
+    entry["conventions"] = {"attention": attention}
+    assert not findings(stated, "RACE312")
+    entry["conventions"] = {"attention": "full" if attention == "causal_half" else "omitted"}
+    (message,) = findings(stated, "RACE312")
+    assert "the counts under its conventions give" in message
+
+
 def test_f11_parameters_without_the_embedding_are_no_total() -> None:
     stated = report({}, architecture=QWEN_05B, parameters={"total": 357898112})
     (message,) = findings(stated, "RACE306")

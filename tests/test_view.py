@@ -77,6 +77,7 @@ def spoil(example: dict[str, Any]) -> dict[str, Any]:
     run["ledger"].append(
         rule | {"tokens": 10**6, "sequences": 1, "executed_flops": 1, "part": "rule", "adapter_tokens": 10**9}
     )
+    run["ledger"].append({**run["ledger"][1], "part": "profiled", "method": "profiler", "flops": 10**9})
     example["runs"].append({"id": "tiny", "policy": "policy", "totals": {"total_flops": 412}})
     run["totals"]["search_flops"] *= 1.001
     run["algorithm"] |= {"optimizer_steps": 7, "minibatches_per_batch": 3, "group_size": 5}

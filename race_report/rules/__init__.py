@@ -25,7 +25,7 @@ from race_report.rules.identity import (
     unknown_run,
     unknown_stage,
 )
-from race_report.rules.methods import attention_missing, executed_apart, flops_too_few, rule_mismatch
+from race_report.rules.methods import attention_missing, executed_apart, figure_apart, flops_too_few, rule_mismatch
 from race_report.rules.passes import counts_impossible, ledger_beside_rollouts, pairs_below_tokens
 from race_report.rules.peaks import accelerator_unknown, peak_mismatch, precision_without_units
 from race_report.rules.reading import READING
@@ -90,6 +90,7 @@ RULES: Final[tuple[Rule, ...]] = (
     attention_missing,
     flops_too_few,
     executed_apart,
+    figure_apart,
     gpu_hours_mismatch,
     gpu_hours_doubtful,
     pools_over_run,

@@ -1,14 +1,14 @@
-"""RACE308 to RACE311: figures that were not made from counts, against what their method implies."""
+"""RACE308 to RACE312: figures that were not made from counts, against what their method implies."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from race_report.accounting import COMPONENTS, account, totals
+from race_report.accounting import COMPONENTS, account, factors_of, totals
 from race_report.finding import Severity, rule
-from race_report.flops import default_factors
+from race_report.flops import ModelCoefficients, PassCounts, default_factors
 from race_report.numbers import show_number
-from race_report.rules.causes import rule_cause
+from race_report.rules.causes import flops_cause, rule_cause
 from race_report.rules.said import is_open
 
 if TYPE_CHECKING:
@@ -244,3 +244,70 @@ def executed_apart(report: Report) -> Iterator[Violation]:
             if not least <= ratio <= most and not is_open(report, here, "executed_flops", "flops"):
                 message = f"executed_flops is {entry.executed_flops:.4g}, and FLOPs are {figure:.4g}: ratio {ratio:.4g}"
                 yield f"{here}/executed_flops", message, "are both over all ranks, all steps and the same passes?"
+
+
+@rule("RACE312", severity=Severity.WARNING)
+def figure_apart(report: Report) -> Iterator[Violation]:
+    """FLOPs that were profiled or stated are not what the entry's counts give under the same conventions.
+
+    What it checks: `flops` of method `profiler` or `stated` against the product of coefficients and counts, with the
+    conventions of the entry, the run or the document; more than 10 % apart. Where the counts do not tell what a
+    convention would give, nothing is compared.
+
+    Why it matters: profilers miss kernels that they do not know, and count multiply-adds, masked scores or recomputed
+    layers; the factor says which.
+
+    How to fix: state the convention that the figure was counted under, or correct it.
+
+    Before:
+
+        # a profiler that does not see fused attention, nor the second operation of a multiply-add
+        - {component: learning, phase: update, model: policy, operation: update, tokens: 1000, logit_rows: 1000,
+           attention_pairs: 500500, adapter_tokens: 1000, flops: 3.27e+12, method: profiler, basis: measured}
+
+    After:
+
+        - {component: learning, phase: update, model: policy, operation: update, tokens: 1000, logit_rows: 1000,
+           attention_pairs: 500500, adapter_tokens: 1000, flops: 3.27e+12, method: profiler, basis: measured,
+           conventions: {multiply_add: 1}}
+    """
+    books = account(report)
+    for run_index, run in enumerate(report.runs):
+        for index, entry in enumerate(run.ledger):
+            canonical = books.recomputed[run_index][index].flops
+            if entry.method not in ("profiler", "stated") or not entry.flops or not canonical:
+                continue
+            priced = books.models[entry.model or ""]
+            expected = _under_its_conventions(report, run, entry, priced)
+            here = f"/runs/{run_index}/ledger/{index}"
+            if expected and abs(entry.flops - expected) > _MATERIAL * expected and not is_open(report, here, "flops"):
+                ratio, cause = entry.flops / expected, flops_cause(entry.flops, canonical, entry, priced, run)
+                message = f"flops is {entry.flops:.4g}, and the counts under its conventions give {expected:.4g}"
+                message += f": ratio {ratio:.4g}{f', {cause}' if cause else ''}"
+                yield f"{here}/flops", message, "state the conventions that it was counted under, or correct it"
+
+
+_READ_WHOLE: Final = frozenset(
+    {"prefill", "old_logprobs", "reference_logprobs", "value", "update", "value_update", "reward", "reward_update"}
+)
+"""Phases whose sequences go through the model from their first token on."""
+
+
+def _under_its_conventions(report: Report, run: Run, entry: LedgerEntry, priced: Priced) -> int | None:
+    """Give what an entry's counts give as its figure was counted, or None where they do not say."""
+    from race_report.conventions import LAYERS_RECOMPUTED, NOTHING_RECOMPUTED, Conventions, flops_under
+
+    said: dict[str, Any] = {}
+    for stated in (report.conventions, run.conventions, entry.conventions):  # the nearest last
+        if stated is not None:
+            said |= {key: value for key in Conventions._fields if (value := getattr(stated, key)) is not None}
+    factors = factors_of(entry, priced.model)
+    assert factors is not None
+    return flops_under(
+        Conventions()._replace(**said),
+        ModelCoefficients(*(getattr(priced.coefficients, name) or 0 for name in ModelCoefficients._fields)),
+        PassCounts(*(getattr(entry, name) or 0 for name in PassCounts._fields)),
+        factors,
+        shape="decode" if entry.phase == "decode" else "whole" if entry.phase in _READ_WHOLE else None,
+        recomputed=LAYERS_RECOMPUTED if entry.operation == "update" else NOTHING_RECOMPUTED,
+    )
