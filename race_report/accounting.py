@@ -149,7 +149,7 @@ def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list
         missing += _missing_terms(entry, priced, coefficients)
     elif model.architecture_file is not None:  # a transformer has a head and attention, whatever their size
         missing += [Lack(count, count) for count in ("logit_rows", "attention_pairs") if getattr(entry, count) is None]
-    if factors_of(entry, model) is None:
+    if entry.operation == "update" and factors_of(entry, model) is None:
         trained = model.trained or "not stated"
         what = f'`trained` of the model "{model.id}", which is updated and has {trained} there, or multipliers'
         missing.append(Lack("multipliers", what))
@@ -159,10 +159,13 @@ def missing_for_recomputation(entry: LedgerEntry, priced: Priced | None) -> list
 def _missing_terms(entry: LedgerEntry, priced: Priced, coefficients: Coefficients | ModelCoefficients) -> list[Lack]:
     """Give the counts that coefficients ask for, and the coefficients that counts ask for."""
     model = priced.model
-    missing = [Lack(count, count) for count in priced.asked if getattr(entry, count) is None]
+    missing: list[Lack] = []
+    for count in priced.asked:
+        if getattr(entry, count) is None:
+            missing += (Lack(count, count),)
     for coefficient, count in priced.unpriced:
         if getattr(entry, count):
-            missing.append(Lack(count, f'`{coefficient}` of the model "{model.id}"'))
+            missing += (Lack(count, f'`{coefficient}` of the model "{model.id}"'),)
     if entry.operation == "update" and coefficients.adapter_parameters and entry.adapter_tokens is None:
         missing.append(Lack("adapter_tokens", "adapter_tokens, because in an update adapters are not merged"))
     if entry.operation == "update" and model.trained == "adapter" and coefficients.adapter_parameters is None:

@@ -70,12 +70,12 @@ def _key(value: Any) -> object:
     """Give what stands for an object in the cache: all that it says."""
     if value is None:
         return None
-    said = tuple(vars(value).items())
+    said = (tuple(vars(value).items()), str(getattr(value, "__pydantic_extra__", "")))
     try:
         hash(said)
     except TypeError:  # a list or an object within
-        return f"{said}{getattr(value, '__pydantic_extra__', None)}"
-    return said, f"{getattr(value, '__pydantic_extra__', None)}"
+        return str(said)
+    return said
 
 
 def _words(value: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from race_report.pointer import Pointed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from race_report.accounting import Recomputation
+    from race_report.accounting import Account, Recomputation
     from race_report.document import LedgerEntry, Model, Report, Run
 
 NAMES: Final = ("Well-formed", "Declared", "Recomputable", "Replayable")
@@ -122,24 +122,33 @@ def _assess(report: Report) -> _Assessment:
 def _is_plainly_recomputable(report: Report) -> bool:
     """Tell at little cost that a report lacks nothing of levels 1 and 2, as most that are checked again and again."""
     books = account(report)
-    for run, sums, figures, recomputed in zip(report.runs, books.sums, books.figures, books.recomputed, strict=True):
-        policy = books.models.get(run.policy or "")
-        if policy is None or policy.model.name is None or not _has_split(run):
+    return all(
+        _is_plainly_declared(run, sums, books)
+        and all(map(_is_plainly_counted, run.ledger, books.figures[at], books.recomputed[at]))
+        for at, (run, sums) in enumerate(zip(report.runs, books.sums, strict=True))
+    )
+
+
+def _is_plainly_declared(run: Run, sums: dict[str, Figure], books: Account) -> bool:
+    policy = books.models.get(run.policy or "")
+    if policy is None or policy.model.name is None or not _has_split(run):
+        return False
+    for component in COMPONENTS:
+        figure = sums[component]
+        if not figure.is_exact or not (figure.value or _is_none(run, component)):
             return False
-        if not any(pool.accelerator and pool.count for pool in run.hardware):
+    for item in run.feedback:
+        if item.model is not None and all(entry.model != item.model for entry in run.ledger):
             return False
-        for component in COMPONENTS:
-            if not sums[component].is_exact or not (sums[component].value or _is_none(run, component)):
-                return False
-        for entry, figure, found in zip(run.ledger, figures, recomputed, strict=True):
-            if entry.component not in COMPONENTS:
-                continue
-            is_counted = not found.missing and entry.method == "counts" and entry.basis is not None
-            if not is_counted and (entry.model is not None or figure.value != 0 or entry.flops is not None):
-                return False
-        if {item.model for item in run.feedback}.difference((entry.model for entry in run.ledger), (None,)):
-            return False
-    return True
+    return any(pool.accelerator and pool.count for pool in run.hardware)
+
+
+def _is_plainly_counted(entry: LedgerEntry, figure: Figure, found: Recomputation) -> bool:
+    if entry.component not in COMPONENTS or (
+        not found.missing and entry.method == "counts" and entry.basis is not None
+    ):
+        return True
+    return entry.model is None and figure.value == 0 and entry.flops is None
 
 
 def _assess_in_full(report: Report) -> _Assessment:

@@ -17,7 +17,7 @@ from race_report.standard import VERSION, view
 from race_report.structure import structure_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from race_report.document import Report
     from race_report.parsed import Places
@@ -246,11 +246,11 @@ def _level_fault(level: Level | None, required: int) -> Fault:
     return Fault("level-not-reached", "", f"level {required} was required, and {reached} reached", hint, TOP)
 
 
-def check_rules(report: Report) -> Iterator[Fault]:
+def check_rules(report: Report) -> list[Fault]:
     """Run every rule on a structurally valid report."""
-    for rule, check in CHECKS:
-        for pointer, message, hint in check(report):
-            yield Fault(rule.name, pointer, message, hint)
+    return [
+        Fault(rule.name, pointer, message, hint) for rule, check in CHECKS for pointer, message, hint in check(report)
+    ]
 
 
 def _findings(faults: list[Fault], places: Callable[[], Places]) -> tuple[Finding, ...]:

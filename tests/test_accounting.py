@@ -255,4 +255,4 @@ def test_multipliers_stand_in_for_the_defaults(example: dict[str, Any]) -> None:
 def test_other_methods_are_not_held_to_the_counts(example: dict[str, Any]) -> None:
     del run_of(example)["totals"]
     run_of(example)["ledger"][0] |= {"flops": 1e20, "method": "profiler"}
-    assert codes(example) == set()
+    assert codes(example) == {("RACE312", "/runs/0/ledger/0/flops")}, "a warning, and no error"

@@ -115,11 +115,14 @@ def count_times_hours(report: Report, pointer: str, pool: HardwarePool) -> Range
 
 def devices(pool: HardwarePool) -> tuple[Accelerator, ...]:
     """Give the accelerators that a pool may be of; none where it names none, or one that the table does not have."""
-    if pool.accelerator is None:
-        return ()
+    return () if pool.accelerator is None else _candidates(pool.accelerator)
+
+
+@functools.lru_cache(maxsize=1024)
+def _candidates(name: str) -> tuple[Accelerator, ...]:
     from race_report.accelerators import candidates
 
-    return candidates(pool.accelerator)
+    return candidates(name)
 
 
 def _pool_peak(report: Report, pointer: str, pool: HardwarePool, precisions: frozenset[str | None]) -> Peak | None:
@@ -181,10 +184,12 @@ def work(report: Report) -> list[list[list[Work]]]:
 
 
 def _groups(report: Report, index: int, run: Run) -> Iterator[list[Work]]:
+    if _is_plainly_possible(report, index, run):
+        return
     has_hours = run.gpu_hours is not None or any(
         pool.gpu_hours is not None or pool.wall_clock_hours is not None for pool in run.hardware
     )
-    if not has_hours or _is_plainly_possible(report, index, run):
+    if not has_hours:
         return
     pools = _pools(report, index, run)
     flops = _flops(report, index, run)
@@ -197,8 +202,13 @@ def _groups(report: Report, index: int, run: Run) -> Iterator[list[Work]]:
 
 def _is_plainly_possible(report: Report, index: int, run: Run) -> bool:
     """Tell at little cost that the smallest pool alone could have done all FLOPs of a run, as is the case of most."""
-    if report.qualifications or any(entry.precision is not None for entry in run.ledger):
+    if report.qualifications:
         return False
+    entered: float = 0
+    for entry, figure in zip(run.ledger, account(report).figures[index], strict=True):
+        if entry.precision is not None:
+            return False
+        entered += figure.value or 0
     least = float("inf")
     for pool in run.hardware:
         if pool.utilization is not None or pool.accelerator is None or pool.count is None:
@@ -209,7 +219,6 @@ def _is_plainly_possible(report: Report, index: int, run: Run) -> bool:
         if pool.peak_flops_per_second is not None or peak is None or not hours:
             return False
         least = min(least, min(hours) * SECONDS * peak.low)
-    entered = sum(figure.value or 0 for figure in account(report).figures[index])
     stated = (run.totals.total_flops or 0) if run.totals is not None else 0
     return max(entered, stated) <= PLAUSIBLE * least
 

@@ -239,8 +239,9 @@ def _find_total_differences(report: Report) -> Iterator[_Difference]:
         for component in COMPONENTS:
             stated: float | None = getattr(run.totals, f"{component}_flops")
             figure = books.sums[index][component]
-            parts.append(figure if stated is None else Figure(value=stated))
-            if stated is None or figure.value is None or (figure.at_least and stated > figure.value):
+            is_same = stated is None or (stated == figure.value and not figure.at_least)
+            parts.append(figure if is_same else Figure(value=stated))
+            if is_same or stated is None or figure.value is None or (figure.at_least and stated > figure.value):
                 continue
             if relative_difference(stated, figure.value) > EXACT:
                 by_counts = recomputed_sum(report, index, component).value

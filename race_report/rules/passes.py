@@ -10,7 +10,7 @@ from race_report.rules.causes import count_cause, factor
 from race_report.rules.said import is_open
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from race_report.document import LedgerEntry, Report, Rollouts, Run
     from race_report.finding import Violation
@@ -74,25 +74,23 @@ def ledger_beside_rollouts(report: Report) -> Iterator[Violation]:
         rollouts: {generated: 1000, completion_tokens: 512000}
         ledger: [{component: search, phase: decode, model: policy, operation: forward, sequences: 1000, tokens: 511000}]
     """
-    roles = {model.id: model.role for model in report.models}
+    policies = {model.id for model in report.models if model.role in ("policy", "rollout_policy")}
     for index, run in enumerate(report.runs):
         counts = run.rollouts
         is_part = run.coverage is not None and run.coverage.complete is False
         if counts is None or is_part or counts.carried_in or not run.ledger:
             continue
         here = f"/runs/{index}"
-        yield from _decoded(report, here, run, counts, roles)
+        yield from _decoded(report, here, run, counts, policies)
         yield from _updated(report, here, run, counts)
         yield from _scored(report, here, run, counts)
 
 
-def _decoded(report: Report, here: str, run: Run, counts: Rollouts, roles: Mapping[str, str]) -> Iterator[Violation]:
+def _decoded(report: Report, here: str, run: Run, counts: Rollouts, policies: set[str]) -> Iterator[Violation]:
     entries = [
         (at, entry)
         for at, entry in enumerate(run.ledger)
-        if entry.phase == "decode"
-        and entry.part != "redone"
-        and roles.get(entry.model or "") in ("policy", "rollout_policy")
+        if entry.phase == "decode" and entry.part != "redone" and entry.model in policies
     ]
     has_cache = run.conventions is None or run.conventions.kv_cache is not False
     if not entries or not counts.completion_tokens or not counts.generated or not has_cache:
@@ -164,8 +162,10 @@ def _scored(report: Report, here: str, run: Run, counts: Rollouts) -> Iterator[V
         if least is None or None in known:
             continue
         sequences = sum(number or 0 for number in known)
+        if sequences >= (1 - _SLACK) * least:
+            continue
         places = [f"ledger/{at}/sequences" for at in entries]
-        if sequences < (1 - _SLACK) * least and not is_open(report, here, f"rollouts/{_SCORES[phase]}", *places):
+        if not is_open(report, here, f"rollouts/{_SCORES[phase]}", *places):
             message = f"{sequences} sequences went through {model} in {phase}, and {_SCORES[phase]} is {least}"
             hint = "sum over all ranks and steps of the run"
             yield f"{here}/{places[0]}", f"{message}: {factor(sequences / least, run)}", hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -121,26 +122,46 @@ def _trails(report: Report) -> dict[str, Trail]:
     return {pointer: _follow(report, pointer, elements) for pointer in dict.fromkeys(pointers)}
 
 
-def _follow(report: Report, pointer: str, elements: Elements) -> Trail:
-    """Walk the schema's shape and the report together; what the schema leaves free, the report alone."""
-    values: list[Any] = [report]
+class _Step(NamedTuple):
+    """A token of a pointer, as the schema reads it."""
+
+    token: str
+    is_element: bool
+    """Whether it names elements of an array, and no key."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _steps(pointer: str) -> tuple[tuple[_Step, ...], Trail | None]:
+    """Read a pointer by the schema, up to a key that no report can have; what the schema leaves free has any key."""
+    steps: list[_Step] = []
     here: Shape | None = shape()
     for token in tokens(pointer):
+        is_element = here is not None and here.items is not None
         if here is not None and here.items is not None:
-            found = [element for value in values for element in elements.find(value or (), token)]
-            if not found and token != "*":  # noqa: S105 - a token of a pointer
-                ids = (getattr(element, "id", None) for value in values for element in value or ())
-                return Trail(token, stands=False, names=tuple(filter(None, ids)))
-            values = found
             here = here.items
-            continue
-        if here is not None:
+        elif here is not None:
             inner = here.properties.get(token)
             if inner is None and not here.is_open and not token.startswith("x-"):
-                return Trail(token, stands=False, names=tuple(here.properties))
+                return tuple(steps), Trail(token, stands=False, names=tuple(here.properties))
             here = inner
-        values = [child(value, token) for value in values]
-    return Trail(None, any(not is_absent(value) for value in values))
+        steps.append(_Step(token, is_element))
+    return tuple(steps), None
+
+
+def _follow(report: Report, pointer: str, elements: Elements) -> Trail:
+    """Walk a report along a pointer."""
+    steps, lost = _steps(pointer)
+    values: list[Any] = [report]
+    for token, is_element in steps:
+        if not is_element:
+            values = [child(value, token) for value in values]
+            continue
+        found = [element for value in values for element in elements.find(value or (), token)]
+        if not found and token != "*":  # noqa: S105 - a token of a pointer
+            ids = (getattr(element, "id", None) for value in values for element in value or ())
+            return Trail(token, stands=False, names=tuple(filter(None, ids)))
+        values = found
+    return lost or Trail(None, any(not is_absent(value) for value in values))
 
 
 def is_bound(report: Report, here: str, *keys: str) -> bool:
