@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from race_report.document import Model, Report
     from race_report.flops import ModelCoefficients
 
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.]+")
+_PLAIN_NAME: Final = r"[A-Za-z0-9_.]+"
 _LONGEST_NAME: Final = 80
 _LOW_RANK: Final = frozenset({"lora", "dora"})
 
@@ -93,6 +93,6 @@ def refusal_of(adapter: dict[str, Any]) -> str:
         return f"the adapter's matrices are chosen by a pattern, which is not run here: {state}"
     for key in ("rank_pattern", "modules_to_save"):  # peft reads both as regular expressions
         for name in adapter.get(key, ()):
-            if not _PLAIN_NAME.fullmatch(name):
+            if not re.fullmatch(_PLAIN_NAME, name):
                 return f"{name[:_LONGEST_NAME]} in `{key}` is a pattern, which is not run here: {state}"
     return ""

@@ -6,7 +6,39 @@ as the exact fraction that it is.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class HasCoefficients(Protocol):
+        """What has the coefficients of a model: the tuple below, or the object of a report."""
+
+        @property
+        def body_parameters(self) -> int: ...  # noqa: D102 - the schema describes them
+        @property
+        def head_parameters(self) -> int: ...  # noqa: D102
+        @property
+        def attention_width(self) -> int: ...  # noqa: D102
+        @property
+        def bounded_attention_width(self) -> int | None: ...  # noqa: D102
+        @property
+        def adapter_parameters(self) -> int | None: ...  # noqa: D102
+
+    class HasCounts(Protocol):
+        """What has the counts of a pass: the tuple below, or an entry of a report."""
+
+        @property
+        def tokens(self) -> int | None: ...  # noqa: D102
+        @property
+        def logit_rows(self) -> int | None: ...  # noqa: D102
+        @property
+        def attention_pairs(self) -> float | None: ...  # noqa: D102
+        @property
+        def bounded_attention_pairs(self) -> float | None: ...  # noqa: D102
+        @property
+        def adapter_tokens(self) -> int | None: ...  # noqa: D102
+
 
 EXACT: Final = 1e-9
 """Relative difference up to which two FLOP figures agree."""
@@ -67,36 +99,6 @@ def default_factors(operation: str, trained: str | None) -> Factors | None:
     if operation == "forward":
         return FORWARD
     return UPDATE.get(trained or "")
-
-
-class HasCoefficients(Protocol):
-    """What has the coefficients of a model: the tuple above, or the object of a report."""
-
-    @property
-    def body_parameters(self) -> int: ...  # noqa: D102 - the schema describes them
-    @property
-    def head_parameters(self) -> int: ...  # noqa: D102
-    @property
-    def attention_width(self) -> int: ...  # noqa: D102
-    @property
-    def bounded_attention_width(self) -> int | None: ...  # noqa: D102
-    @property
-    def adapter_parameters(self) -> int | None: ...  # noqa: D102
-
-
-class HasCounts(Protocol):
-    """What has the counts of a pass: the tuple above, or an entry of a report."""
-
-    @property
-    def tokens(self) -> int | None: ...  # noqa: D102
-    @property
-    def logit_rows(self) -> int | None: ...  # noqa: D102
-    @property
-    def attention_pairs(self) -> float | None: ...  # noqa: D102
-    @property
-    def bounded_attention_pairs(self) -> float | None: ...  # noqa: D102
-    @property
-    def adapter_tokens(self) -> int | None: ...  # noqa: D102
 
 
 def entry_flops(coefficients: HasCoefficients, counts: HasCounts, factors: Factors) -> int:
