@@ -219,10 +219,7 @@ def account(report: Report) -> Account:
     models = _priced(report)
     recomputed = [[recompute(entry, models.get(entry.model or "")) for entry in run.ledger] for run in report.runs]
     figures = [list(map(_entry_figure, run.ledger, found)) for run, found in zip(report.runs, recomputed, strict=True)]
-    sums = [
-        {name: component_sum(run, name, known) for name in COMPONENTS}
-        for run, known in zip(report.runs, figures, strict=True)
-    ]
+    sums = list(map(component_sums, report.runs, figures))
     return Account(models, recomputed, figures, sums)
 
 
@@ -233,7 +230,7 @@ def recomputed_sum(report: Report, at: int, component: str) -> Figure:
         _figure(found.flops, entry.basis) if found.flops is not None and entry.method in (None, "counts") else figure
         for entry, found, figure in zip(run.ledger, books.recomputed[at], books.figures[at], strict=True)
     ]
-    return component_sum(run, component, figures)
+    return component_sums(run, figures)[component]
 
 
 def _entry_figure(entry: LedgerEntry, recomputation: Recomputation) -> Figure:
@@ -275,17 +272,16 @@ def _sum(figures: list[Figure]) -> Figure:
     return Figure(total, at_least or unknown, at_most)
 
 
-def component_sum(run: Run, component: str, figures: list[Figure]) -> Figure:
-    """Sum the figures of a run's entries that are of a component; where there is none, nothing is known."""
-    is_counted = component == "feedback"
-    parts = []
+def component_sums(run: Run, figures: list[Figure], components: tuple[str, ...] = COMPONENTS) -> dict[str, Figure]:
+    """Sum the figures of a run's entries by component; where a component has none, nothing is known."""
+    parts: dict[str, list[Figure]] = {name: [] for name in components}
+    counted = {"feedback"}  # a tool or a CPU fit beside rollouts and updates that nobody entered tells nothing
     for entry, figure in zip(run.ledger, figures, strict=True):
-        if entry.component == component:
-            parts.append(figure)
-            is_counted = is_counted or entry.model is not None or entry.flops is not None
-    if not parts or not is_counted:
-        return Figure()  # a tool or a CPU fit beside rollouts and updates that nobody entered
-    return _sum(parts)
+        if entry.component in parts:
+            parts[entry.component].append(figure)
+            if entry.model is not None or entry.flops is not None:
+                counted.add(entry.component)
+    return {name: _sum(known) if known and name in counted else Figure() for name, known in parts.items()}
 
 
 @once_a_report

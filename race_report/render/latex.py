@@ -13,7 +13,7 @@ from race_report.accounting import (
     COMPONENTS,
     Figure,
     account,
-    component_sum,
+    component_sums,
     run_gpu_hours,
     totals,
     trained_parameters,
@@ -190,7 +190,7 @@ def _flops_of_row(report: Report, run: Run, figures: RunTotals) -> Figure:
     """Give the FLOPs of a run: its total, or of preparation, which is in no total, the sum of its entries."""
     if run.role == "preparation":
         at = report.runs.index(run)
-        return component_sum(run, "preparation", account(report).figures[at])
+        return component_sums(run, account(report).figures[at], ("preparation",))["preparation"]
     return figures.total
 
 
