@@ -146,13 +146,7 @@ FAMILIES: Final = {
     "gemma": _GEMMA,
     "gemma2": _GEMMA2,
     "gemma3_text": _GEMMA2._replace(
-        attention=partial(
-            grouped,
-            bias=("attention_bias", False),
-            output_bias=("attention_bias", False),
-            head_norms=True,
-            size_may_be_left_out=False,
-        ),
+        attention=_QWEN3.attention,
         windows=partial(windows.alternating, pattern=6),
     ),
     "mixtral": Family(
