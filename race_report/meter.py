@@ -28,7 +28,7 @@ from race_report.trace.reading import BESIDE, COUNTED, SECONDS
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from race_report.flops import PassCounts
@@ -39,7 +39,7 @@ _FRACTIONS: Final = frozenset({"bounded_attention_pairs", *BESIDE, SECONDS})
 _WHERE_THERE_ARE: Final = frozenset({"bounded_attention_pairs", "adapter_tokens"})
 """Counts that many passes do not have, and then are silent about."""
 
-_GENERATION: Final = {
+GENERATION: Final = {
     "search": ("prefill", "decode"),
     "feedback": ("judge_prefill", "judge_decode"),
     "evaluation": ("evaluation", "evaluation"),
@@ -70,11 +70,17 @@ class Readings:
 
 
 class Phase:
-    """What is counted within `with meter.phase(...)`; written as one record at its end."""
+    """What is counted within `with meter.phase(...)`; written at its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, component: str, phase: str | None) -> None:
         """Begin with nothing counted."""
+        self.component = component
+        self.phase = phase
         self.counts: dict[str, float] = {}
+        self.at_end: list[Callable[[], Iterable[dict[str, Any]]]] = []
+        """What gives further records at the end, as arguments of `Meter.record`: sums that are not known before."""
+        self.nested_seconds = 0.0
+        """Seconds of the phases within, which are theirs."""
 
     def count(self, counts: PassCounts | None = None, **figures: float) -> None:
         """Add to what the phase has counted.
@@ -226,7 +232,7 @@ class Meter:
         """Count a stretch of the loop: what is counted within becomes one record, with its seconds.
 
         What was counted before an exception is written too. Where nothing of a model was counted, nothing ran and
-        nothing is written.
+        nothing is written. Phases may be nested: what is counted, and the time, is the innermost one's.
 
         Args:
             component: as in `record`.
@@ -237,15 +243,22 @@ class Meter:
             ValueError: as `record`.
 
         """
-        counted, begin = Phase(), time.perf_counter()
+        counted, begin = Phase(component, phase), time.perf_counter()
         token = self._phase.set(counted)
         try:
             yield counted
         finally:
             self._phase.reset(token)
-            if counted.counts or where.get("model") is None:
-                seconds = time.perf_counter() - begin
-                self.record(component, phase, **{SECONDS: seconds, **counted.counts, **where})
+            seconds = time.perf_counter() - begin
+            if self.current is not None:
+                self.current.nested_seconds += seconds
+            records = [{"phase": phase, **where, **late} for give in counted.at_end for late in give()]
+            if counted.counts or (where.get("model") is None and not records):
+                records.append({"phase": phase, **where, **counted.counts})
+            if len(records) == 1:  # else nobody knows whose time it was
+                records[0] = {SECONDS: max(0.0, seconds - counted.nested_seconds), **records[0]}
+            for record in records:
+                self.record(component, **record)
 
     def generation(
         self,
@@ -278,7 +291,7 @@ class Meter:
             ValueError: as `record`; or the lists differ in length.
 
         """
-        reading, sampling = _GENERATION[component]
+        reading, sampling = GENERATION[component]
         counted = count_served(prompt_tokens, completion_tokens, cached_tokens, window=window, adapter=adapter)
         cached = cached_tokens if cached_tokens is not None else [0] * len(prompt_tokens)
         begun = [at for at, length in enumerate(completion_tokens) if length]
