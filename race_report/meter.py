@@ -18,7 +18,7 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from race_report.accounting import account, missing_for_recomputation
+from race_report.accounting import account, missing_for_recomputation, recompute
 from race_report.counts import count_served
 from race_report.reporting import report_of, viewed
 from race_report.standard import VERSION, view
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from race_report.document.ledger import LedgerEntry
     from race_report.flops import PassCounts
 
 _FRACTIONS: Final = frozenset({"bounded_attention_pairs", *BESIDE, SECONDS})
@@ -132,6 +133,35 @@ class Meter:
         self.step: int | None = None
         self.policy_version: int | None = None
         self.journal = Journal(path, worker=worker, attempt=attempt)
+        self._sums: dict[Key, dict[str, float]] = {}
+        for record in self.journal.earlier:
+            self._add(record.key, record.amounts)
+        self.journal.earlier = []
+
+    def _add(self, key: Key, amounts: Mapping[str, float]) -> None:
+        known = self._sums.setdefault(key, {})
+        for name, number in amounts.items():
+            known[name] = known.get(name, 0) + number
+
+    def flops(self) -> dict[str, int]:
+        """Give the model FLOPs that this process has recorded so far, by component; those of a closed model are none.
+
+        Work of earlier attempts is in it, redone or not.
+        """
+        found: dict[str, int] = {}
+        for key, amounts in self._sums.items():
+            counted = 0
+            if key.model is not None:
+                seen = self._viewed(key, amounts)
+                counted = recompute(seen, self._models.get(key.model)).flops or 0
+            found[key.component] = found.get(key.component, 0) + counted
+        return found
+
+    def _viewed(self, key: Key, counts: Mapping[str, float]) -> LedgerEntry:
+        """View counts as the entry that they would be."""
+        entry = {**key._asdict(), **counts, "multipliers": self.multipliers.get(key.model or "")}
+        stated = {name: value for name, value in entry.items() if value is not None and name != SECONDS}
+        return view()({"models": [], "runs": [{"ledger": [stated]}]}).runs[0].ledger[0]
 
     @property
     def current(self) -> Phase | None:
@@ -185,13 +215,15 @@ class Meter:
         key = Key(component, phase, model, operation, stage, part)
         self._refuse_incomplete(key, checked)
         self._refuse_running_total(key, checked)
-        return self.journal.append(
+        number = self.journal.append(
             step=self.step if step is None else step,
             policy_version=self.policy_version if policy_version is None else policy_version,
             **key._asdict(),
             **checked,
             basis=basis,
         )
+        self._add(key, checked)
+        return number
 
     def _refuse_incomplete(self, key: Key, counts: dict[str, float]) -> None:
         """Refuse counts of a model from which its FLOPs do not follow, at once and not at the end of the run."""
@@ -203,10 +235,7 @@ class Meter:
         seen = (key.model, key.operation, *sorted(name for name, number in counts.items() if number), *sorted(counts))
         if "tokens" not in counts or seen in self._complete:
             return
-        entry = {**key._asdict(), **counts, "multipliers": self.multipliers.get(key.model)}
-        stated = {name: value for name, value in entry.items() if value is not None and name != SECONDS}
-        report = view()({"models": [], "runs": [{"ledger": [stated]}]})
-        lacking = missing_for_recomputation(report.runs[0].ledger[0], self._models[key.model])
+        lacking = missing_for_recomputation(self._viewed(key, counts), self._models[key.model])
         for lack in lacking:
             if lack.key != "coefficients":  # a closed model has none
                 message = f'FLOPs of {key.words} do not follow from these counts: "{key.model}" needs {lack.what}'

@@ -88,11 +88,13 @@ class Figures:
     positions: int = 0
     executed: int | None = 0
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self, *, is_bounded: bool) -> dict[str, Any]:
         """Give the figures by the names of a record."""
         total = sum_counts(self.counts)
         found: dict[str, Any] = {name: number for name, number in total._asdict().items() if number}
         found |= {"tokens": total.tokens, "logit_rows": total.logit_rows, "attention_pairs": total.attention_pairs}
+        if is_bounded:
+            found["bounded_attention_pairs"] = total.bounded_attention_pairs
         found |= {"sequences": self.sequences, "extra_tokens": max(0, self.positions - total.tokens)}
         return found if self.executed is None else {**found, "executed_flops": self.executed}
 

@@ -63,13 +63,13 @@ class ModelMeter:
         """Put the hooks on; see `metered`."""
         self.meter = meter
         self.name = name
-        self.names: dict[str, str] = {}
-        """Ids of the same model in other states, by `adapter_disabled`: a reference that is the policy's base."""
+        self.alias: str | None = None
+        """Another id, for as long as the same weights serve as another model: a policy's base as its reference."""
         self.needed_rows: int | None = None
         """Of how many last positions the logits are needed, where more may go through the head."""
-        self.inner, self.body, self.head = _parts_of(model)
+        self.inner, self.body, self.head = parts_of(model)
         self.table, self.window = _table_of(self.inner, self.body)
-        self._adapted = [
+        self.adapted = [
             (_plain(full), module) for full, module in self.inner.named_modules() if hasattr(module, "lora_A")
         ]
         self._open: dict[int, tuple[Phase, dict[str, Passes]]] = {}
@@ -120,8 +120,7 @@ class ModelMeter:
             self._open[id(phase)] = phase, {}
             phase.at_end.append(functools.partial(self._give, phase))
         found = self._open[id(phase)][1]
-        name = self.names.get("adapter_disabled", self.name) if self._adapted and not self._ranks() else self.name
-        return found.setdefault(name, Passes(self.table, self.window))
+        return found.setdefault(self.alias or self.name, Passes(self.table, self.window))
 
     def _give(self, phase: Phase) -> Iterator[dict[str, Any]]:
         """Give the records of a phase at its end."""
@@ -134,7 +133,7 @@ class ModelMeter:
                 named = phase.phase or {READING: reading, SAMPLING: sampling}.get(kind)
                 operation = "update" if kind == UPDATE else "forward"
                 record = together.setdefault((named, operation), {})
-                for key, number in figures.as_record().items():
+                for key, number in figures.as_record(is_bounded=self.window is not None).items():
                     record[key] = record.get(key, 0) + number
                 if figures.executed is None:
                     record.pop("executed_flops", None)
@@ -154,7 +153,7 @@ class ModelMeter:
         tokens = ids if ids is not None else kwargs["inputs_embeds"]
         number, length = tokens.shape[:2]
         cached = _cached(kwargs)
-        ranks = tuple(self._ranks().items())
+        ranks = tuple(self.ranks().items())
         kind = SAMPLING if (cached and length == 1) or (self._in_generate and self._generated) else READING
         if self._in_generate:
             if cached and length > 1:
@@ -258,7 +257,7 @@ class ModelMeter:
         passes = self._passes_here()
         if passes is None or _is_unusual(kwargs, self.inner):
             return self._generate(*args, **kwargs)
-        ranks = self._ranks()
+        ranks = self.ranks()
         self._in_generate, self._generated, self._cached_length = True, 0, 0
         try:
             output = self._generate(*args, **kwargs)
@@ -285,10 +284,10 @@ class ModelMeter:
 
     # The state of the model.
 
-    def _ranks(self) -> dict[str, int]:
+    def ranks(self) -> dict[str, int]:
         """Give the ranks of adapters that run beside their matrices; none where they are disabled or merged."""
         found: dict[str, int] = {}
-        for name, module in self._adapted:
+        for name, module in self.adapted:
             if module.disable_adapters or module.merged:
                 continue
             rank = sum(module.lora_A[one].out_features for one in module.active_adapters if one in module.lora_A)
@@ -352,7 +351,7 @@ def _plain(full_name: str) -> str:
     return full_name.removeprefix("base_model.model.").removesuffix(".base_layer")
 
 
-def _parts_of(model: torch.nn.Module) -> tuple[Any, Any, torch.nn.Module | None]:
+def parts_of(model: torch.nn.Module) -> tuple[Any, Any, torch.nn.Module | None]:
     """Find the model of transformers, its decoder and its head."""
     inner: Any = model
     while not isinstance(inner, PreTrainedModel):
