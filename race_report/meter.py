@@ -18,7 +18,7 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from race_report.accounting import account, missing_for_recomputation
+from race_report.accounting import account, missing_for_recomputation, recompute
 from race_report.counts import count_served
 from race_report.reporting import report_of, viewed
 from race_report.standard import VERSION, view
@@ -28,9 +28,10 @@ from race_report.trace.reading import BESIDE, COUNTED, SECONDS
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from race_report.document.ledger import LedgerEntry
     from race_report.flops import PassCounts
 
 _FRACTIONS: Final = frozenset({"bounded_attention_pairs", *BESIDE, SECONDS})
@@ -39,7 +40,7 @@ _FRACTIONS: Final = frozenset({"bounded_attention_pairs", *BESIDE, SECONDS})
 _WHERE_THERE_ARE: Final = frozenset({"bounded_attention_pairs", "adapter_tokens"})
 """Counts that many passes do not have, and then are silent about."""
 
-_GENERATION: Final = {
+GENERATION: Final = {
     "search": ("prefill", "decode"),
     "feedback": ("judge_prefill", "judge_decode"),
     "evaluation": ("evaluation", "evaluation"),
@@ -70,11 +71,17 @@ class Readings:
 
 
 class Phase:
-    """What is counted within `with meter.phase(...)`; written as one record at its end."""
+    """What is counted within `with meter.phase(...)`; written at its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, component: str, phase: str | None) -> None:
         """Begin with nothing counted."""
+        self.component = component
+        self.phase = phase
         self.counts: dict[str, float] = {}
+        self.at_end: list[Callable[[], Iterable[dict[str, Any]]]] = []
+        """What gives further records at the end, as arguments of `Meter.record`: sums that are not known before."""
+        self.nested_seconds = 0.0
+        """Seconds of the phases within, which are theirs."""
 
     def count(self, counts: PassCounts | None = None, **figures: float) -> None:
         """Add to what the phase has counted.
@@ -126,6 +133,35 @@ class Meter:
         self.step: int | None = None
         self.policy_version: int | None = None
         self.journal = Journal(path, worker=worker, attempt=attempt)
+        self._sums: dict[Key, dict[str, float]] = {}
+        for record in self.journal.earlier:
+            self._add(record.key, record.amounts)
+        self.journal.earlier = []
+
+    def _add(self, key: Key, amounts: Mapping[str, float]) -> None:
+        known = self._sums.setdefault(key, {})
+        for name, number in amounts.items():
+            known[name] = known.get(name, 0) + number
+
+    def flops(self) -> dict[str, int]:
+        """Give the model FLOPs that this process has recorded so far, by component; those of a closed model are none.
+
+        Work of earlier attempts is in it, redone or not.
+        """
+        found: dict[str, int] = {}
+        for key, amounts in self._sums.items():
+            counted = 0
+            if key.model is not None:
+                seen = self._viewed(key, amounts)
+                counted = recompute(seen, self._models.get(key.model)).flops or 0
+            found[key.component] = found.get(key.component, 0) + counted
+        return found
+
+    def _viewed(self, key: Key, counts: Mapping[str, float]) -> LedgerEntry:
+        """View counts as the entry that they would be."""
+        entry = {**key._asdict(), **counts, "multipliers": self.multipliers.get(key.model or "")}
+        stated = {name: value for name, value in entry.items() if value is not None and name != SECONDS}
+        return view()({"models": [], "runs": [{"ledger": [stated]}]}).runs[0].ledger[0]
 
     @property
     def current(self) -> Phase | None:
@@ -179,13 +215,15 @@ class Meter:
         key = Key(component, phase, model, operation, stage, part)
         self._refuse_incomplete(key, checked)
         self._refuse_running_total(key, checked)
-        return self.journal.append(
+        number = self.journal.append(
             step=self.step if step is None else step,
             policy_version=self.policy_version if policy_version is None else policy_version,
             **key._asdict(),
             **checked,
             basis=basis,
         )
+        self._add(key, checked)
+        return number
 
     def _refuse_incomplete(self, key: Key, counts: dict[str, float]) -> None:
         """Refuse counts of a model from which its FLOPs do not follow, at once and not at the end of the run."""
@@ -197,10 +235,7 @@ class Meter:
         seen = (key.model, key.operation, *sorted(name for name, number in counts.items() if number), *sorted(counts))
         if "tokens" not in counts or seen in self._complete:
             return
-        entry = {**key._asdict(), **counts, "multipliers": self.multipliers.get(key.model)}
-        stated = {name: value for name, value in entry.items() if value is not None and name != SECONDS}
-        report = view()({"models": [], "runs": [{"ledger": [stated]}]})
-        lacking = missing_for_recomputation(report.runs[0].ledger[0], self._models[key.model])
+        lacking = missing_for_recomputation(self._viewed(key, counts), self._models[key.model])
         for lack in lacking:
             if lack.key != "coefficients":  # a closed model has none
                 message = f'FLOPs of {key.words} do not follow from these counts: "{key.model}" needs {lack.what}'
@@ -226,7 +261,7 @@ class Meter:
         """Count a stretch of the loop: what is counted within becomes one record, with its seconds.
 
         What was counted before an exception is written too. Where nothing of a model was counted, nothing ran and
-        nothing is written.
+        nothing is written. Phases may be nested: what is counted, and the time, is the innermost one's.
 
         Args:
             component: as in `record`.
@@ -237,15 +272,22 @@ class Meter:
             ValueError: as `record`.
 
         """
-        counted, begin = Phase(), time.perf_counter()
+        counted, begin = Phase(component, phase), time.perf_counter()
         token = self._phase.set(counted)
         try:
             yield counted
         finally:
             self._phase.reset(token)
-            if counted.counts or where.get("model") is None:
-                seconds = time.perf_counter() - begin
-                self.record(component, phase, **{SECONDS: seconds, **counted.counts, **where})
+            seconds = time.perf_counter() - begin
+            if self.current is not None:
+                self.current.nested_seconds += seconds
+            records = [{"phase": phase, **where, **late} for give in counted.at_end for late in give()]
+            if counted.counts or (where.get("model") is None and not records):
+                records.append({"phase": phase, **where, **counted.counts})
+            if len(records) == 1:  # else nobody knows whose time it was
+                records[0] = {SECONDS: max(0.0, seconds - counted.nested_seconds), **records[0]}
+            for record in records:
+                self.record(component, **record)
 
     def generation(
         self,
@@ -278,7 +320,7 @@ class Meter:
             ValueError: as `record`; or the lists differ in length.
 
         """
-        reading, sampling = _GENERATION[component]
+        reading, sampling = GENERATION[component]
         counted = count_served(prompt_tokens, completion_tokens, cached_tokens, window=window, adapter=adapter)
         cached = cached_tokens if cached_tokens is not None else [0] * len(prompt_tokens)
         begun = [at for at, length in enumerate(completion_tokens) if length]

@@ -76,6 +76,7 @@ class Journal:
             message = f"{self.path}: attempt {self.attempt} cannot follow attempt {before}"
             raise ValueError(message)
         self.sequence_number = trace.next_numbers.get(self.worker, 0)
+        self.earlier = trace.records
         self._line({"component": "search"})  # is the name of the worker one?
 
     def _line(self, values: dict[str, Any]) -> bytes:
