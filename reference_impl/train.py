@@ -74,9 +74,12 @@ def train(  # the parts of a run
     tally: Tally,
     *,
     hooks: Hooks | None = None,
-    tell: Callable[[float], None] = lambda _: None,
+    tell: Callable[[float, float], None] = lambda *_: None,
 ) -> None:
-    """Run GRPO; every pass is in the meter, what happened to rollouts in the tally. `tell` hears the mean rewards."""
+    """Run GRPO; every pass is in the meter, what happened to rollouts in the tally.
+
+    `tell` hears after each step the mean reward, and the share of learning in the FLOPs of search and learning so far.
+    """
     hooks, settings = hooks or Hooks(), config.grpo
     trained = [weights for weights in policy.model.parameters() if weights.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=settings.learning_rate, weight_decay=0.0)
@@ -101,7 +104,9 @@ def train(  # the parts of a run
         schedule.step()
         tally.add(groups, [group.rollouts for group in batch])
         rewards = [reward for group in scored for reward in group.rewards]
-        tell(sum(rewards) / len(rewards))
+        spent = meter.flops()
+        share = spent["learning"] / (spent["learning"] + spent["search"])
+        tell(sum(rewards) / len(rewards), share)
 
 
 def update(
@@ -226,11 +231,11 @@ def _grpo(policy: Policy, split: Split, config: Config, meter: Meter, tally: Tal
         train(policy, split, config, meter, tally)
         return
     with click.progressbar(length=config.grpo.steps, label="GRPO", item_show_func=_shown) as bar:
-        train(policy, split, config, meter, tally, tell=lambda reward: bar.update(1, reward))
+        train(policy, split, config, meter, tally, tell=lambda *figures: bar.update(1, figures))
 
 
-def _shown(reward: float | None) -> str | None:
-    return None if reward is None else f"reward {reward:.2f}"
+def _shown(figures: tuple[float, float] | None) -> str | None:
+    return None if figures is None else f"reward {figures[0]:.2f}  learning {figures[1]:.0%} of FLOPs"
 
 
 @click.command()

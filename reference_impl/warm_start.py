@@ -39,10 +39,12 @@ def warm_start(
 
     """
     draw = random.Random(seed)  # noqa: S311 - examples are drawn, not secrets
-    optimizer = torch.optim.AdamW(base.model.parameters(), lr=settings.learning_rate, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(base.model.parameters(), lr=settings.learning_rate, weight_decay=0.0, betas=(0.9, 0.98))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _rate)
     share = 0.0
     for step in range(1, settings.max_steps + 1):
         _train_step(base, split, settings, draw, optimizer, meter)
+        schedule.step()
         if step % settings.check_every:
             continue
         groups = generate(base, split.validation, meter, PREPARATION, temperature=0, forced=FORCED)
@@ -54,6 +56,11 @@ def warm_start(
         f"the warm start reached {share:.2f} of {settings.target} in {settings.max_steps} steps: raise "
         "warm_start.max_steps, or try another seed"
     )
+
+
+def _rate(done: int) -> float:
+    """Give the share of the peak learning rate: up in 100 steps, and down with the root of the steps after 400."""
+    return min(1.0, (done + 1) / 100) * min(1.0, (400 / (done + 1)) ** 0.5)
 
 
 def _train_step(
