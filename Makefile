@@ -22,13 +22,12 @@ tables: $(VENV)/.core  ## validate three reports of public disclosures and make 
 	@cat demo/summary.tex
 
 test: $(VENV)/.dev  ## run every test that needs no training stack
-	$(BIN)/pytest --ignore tests/reference --ignore tests/reference_impl
+	$(BIN)/pytest --ignore tests/reference --ignore tests/reference_impl --ignore tests/integrations
 
 check: lint types docs-check test  ## all that must be clean before a commit
 
 reference: $(VENV)/.reference  ## compare with torch, transformers, peft and trl
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests/reference
-	OMP_NUM_THREADS=1 PYTHONPATH=. $(BIN)/pytest tests/reference_impl
+	OMP_NUM_THREADS=1 PYTHONPATH=. $(BIN)/pytest tests/reference tests/reference_impl tests/integrations
 
 mutants: $(VENV)/.reference  ## change every term of every formula in turn; a test must fail each time
 	OMP_NUM_THREADS=1 $(BIN)/python tests/reference/mutate.py
@@ -54,15 +53,17 @@ bench: $(VENV)/.dev  ## measure against check-jsonschema, and race count against
 	$(BIN)/python tests/bench/validate.py
 	$(BIN)/python tests/bench/throughput.py
 	$(BIN)/python tests/bench/count.py
+	OMP_NUM_THREADS=1 $(BIN)/python tests/bench/meter.py
 
 learning: $(VENV)/.reference  ## train from seeds 0, 1 and 2; held-out accuracy must rise by 0.4 from each
 	OMP_NUM_THREADS=1 PYTHONPATH=. $(BIN)/python tests/bench/learning.py
 
 soak: $(VENV)/.dev  ## twenty times as many generated documents, journals and kills
 	RACE_SOAK=20 $(BIN)/pytest tests/test_engines.py tests/test_trace.py tests/test_meter.py
+	@if $(BIN)/python -c 'import trl' 2>/dev/null; then RACE_SOAK=20 $(BIN)/pytest tests/integrations/test_runs.py; else echo 'make reference first: no training stack, no killed runs'; fi
 
 coverage: $(VENV)/.dev  ## lines that the tests run, those in the command itself included
-	$(BIN)/pytest --cov=race_report --cov-report=term-missing:skip-covered --cov-fail-under=95 --ignore tests/reference --ignore tests/reference_impl
+	$(BIN)/pytest --cov=race_report --cov-report=term-missing:skip-covered --cov-fail-under=95 --ignore tests/reference --ignore tests/reference_impl --ignore tests/integrations
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m build
@@ -81,5 +82,5 @@ $(VENV)/.dev: $(VENV)/.core
 
 $(VENV)/.reference: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[reference]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[reference,trl]'
 	@touch $@

@@ -39,7 +39,9 @@ def warm_start(
 
     """
     draw = random.Random(seed)  # noqa: S311 - examples are drawn, not secrets
-    optimizer = torch.optim.AdamW(base.model.parameters(), lr=settings.learning_rate, weight_decay=0.0, betas=(0.9, 0.98))
+    optimizer = torch.optim.AdamW(
+        base.model.parameters(), lr=settings.learning_rate, weight_decay=0.0, betas=(0.9, 0.98)
+    )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _rate)
     share = 0.0
     for step in range(1, settings.max_steps + 1):

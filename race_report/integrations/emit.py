@@ -7,7 +7,8 @@ The facts lie as files beside the journals, so that a run that was killed can be
 
 from __future__ import annotations
 
-import datetime
+import contextlib
+import datetime as dt
 import glob
 import importlib.metadata
 import json
@@ -58,6 +59,19 @@ def subjects_of(trainer: Any) -> list[Subject]:
             inner = trainer.accelerator.unwrap_model(one)
             subjects.append(Subject(f"reward-{at}", "reward_model", "none", inner, inner))
     return subjects
+
+
+def described(model: Any, name: str, *, role: str = "policy") -> dict[str, Any]:
+    """Give a model for `Meter`, by the keys of the standard: architecture, coefficients, adapter, what is trained.
+
+    Args:
+        model: a decoder of transformers, or one that peft has wrapped.
+        name: its id in the report.
+        role: what it is for; nothing but a policy is trained here.
+
+    """
+    trained = "none" if role != "policy" else "adapter" if hasattr(model, "peft_config") else "full"
+    return model_of(Subject(name, role, trained, model, model))
 
 
 def model_of(subject: Subject) -> dict[str, Any]:
@@ -189,7 +203,11 @@ def energy_tracker() -> Any:
 
 def facts_at_end(trainer: Any, tracker: Any, seconds: float) -> dict[str, Any]:
     """Give what is known of a run at its end: hours, energy, the last rewards."""
-    found: dict[str, Any] = {"seconds": seconds, "step": trainer.state.global_step, "max_steps": trainer.state.max_steps}
+    found: dict[str, Any] = {
+        "seconds": seconds,
+        "step": trainer.state.global_step,
+        "max_steps": trainer.state.max_steps,
+    }
     data = getattr(tracker, "final_emissions_data", None)
     if data is not None:
         found["energy"] = {
@@ -204,14 +222,15 @@ def facts_at_end(trainer: Any, tracker: Any, seconds: float) -> dict[str, Any]:
     rewards = [(entry["step"], entry["reward"]) for entry in trainer.state.log_history if "reward" in entry]
     if rewards:
         step, value = rewards[-1]
-        found["results"] = [
-            {"metric": "mean reward", "target_kind": "training_reward", "value": value, "step": step}
-        ]
+        found["results"] = [{"metric": "mean reward", "target_kind": "training_reward", "value": value, "step": step}]
     return found
 
 
 def save_facts(folder: str, facts: Mapping[str, Any], name: str = _FACTS) -> None:
-    """Write facts beside the journals, whole or not at all."""
+    """Write facts beside the journals, whole or not at all; with those of a beginning, an earlier end is over."""
+    if name == _FACTS:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, _END))
     write_lines([json.dumps(facts, indent=1).encode() + b"\n"], os.path.join(folder, name))
 
 
@@ -267,7 +286,7 @@ def _report(trace: str, facts: Mapping[str, Any], end: Mapping[str, Any]) -> dic
             run[key] = end[key]
         else:
             gaps.append({"pointer": f"/runs/main/{key}", "reason": "not_measured"})
-    created = datetime.datetime.now(datetime.UTC).replace(microsecond=0).isoformat()
+    created = dt.datetime.now(dt.UTC).replace(microsecond=0).isoformat()
     from race_report import __version__
 
     info = {"created": created, "generator": f"race-compute {__version__}"}

@@ -15,7 +15,7 @@ from race_report.counts import Group, count_forward, count_generation, sum_count
 from race_report.executed import Batch, Checkpointing, Kernel, Training, executed_forward, executed_update
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from race_report.architecture import Transformer
     from race_report.flops import PassCounts
@@ -122,7 +122,7 @@ class Passes:
     def settle(self) -> dict[str, Figures]:
         """Give the figures by kind of pass; the only place that waits for the device."""
         figures: dict[str, Figures] = {}
-        tensors = [one.lengths for one in (*self.passes, *self.generations)]
+        tensors = [one.lengths for one in self.passes] + [one.lengths for one in self.generations]
         tensors += [one.rectangle.sparse_rows for one in self.passes if one.rectangle.sparse_rows is not None]
         numbers = iter(_on_host(tensors))
         of_passes = [next(numbers) for _ in self.passes]
@@ -191,9 +191,7 @@ class Passes:
         sampling.positions -= moved
         if self.table is None or reading.executed is None or sampling.executed is None:
             return
-        whole, own = (
-            executed_forward(self.table, _batch(one), ranks=dict(one.ranks)) for one in (rectangle, token)
-        )
+        whole, own = (executed_forward(self.table, _batch(one), ranks=dict(one.ranks)) for one in (rectangle, token))
         reading.executed += whole - own
         sampling.executed -= whole - own
 

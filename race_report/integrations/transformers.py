@@ -81,6 +81,7 @@ class ModelMeter:
         self._generated = 0
         self._fused = False
         self._alive: torch.Tensor | None = None
+        self._ends_there: torch.Tensor | None = None
         self._input_needs_gradient = False
         self._trains: tuple[bool, bool] | None = None
         self._warned = False
@@ -92,8 +93,8 @@ class ModelMeter:
         ]
         if self.head is not None:
             self._handles.append(self.head.register_forward_pre_hook(self._at_head))
-        self._generate = getattr(self.inner, "generate", None)
-        if self._generate is not None:
+        self.own_generate = getattr(self.inner, "generate", None)
+        if self.own_generate is not None:
             self.inner.generate = self._metered_generate
 
     def remove(self) -> None:
@@ -101,9 +102,9 @@ class ModelMeter:
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        if self._generate is not None:
+        if self.own_generate is not None:
             vars(self.inner).pop("generate", None)
-            self._generate = None
+            self.own_generate = None
 
     # Where figures go.
 
@@ -188,9 +189,9 @@ class ModelMeter:
         if not cached:
             self._alive = None
         elif length == 1 and ids is not None:  # a row whose end was sampled goes on beside the others
-            ended = torch.isin(ids[:, 0], torch.tensor(self._ends(), device=device, dtype=ids.dtype))
+            ended = torch.isin(ids[:, 0], self._end_tensor(device))
             has_alive = self._alive is not None and self._alive.shape == ended.shape
-            self._alive = self._alive & ~ended if has_alive else ~ended  # type: ignore[operator]
+            self._alive = self._alive & ~ended if has_alive else ~ended
             found[:2] *= self._alive
         return found
 
@@ -253,14 +254,14 @@ class ModelMeter:
 
     def _metered_generate(self, *args: Any, **kwargs: Any) -> Any:
         """Run `generate`, and take the lengths of prompts and completions from what it returns."""
-        assert self._generate is not None
+        assert self.own_generate is not None
         passes = self._passes_here()
         if passes is None or _is_unusual(kwargs, self.inner):
-            return self._generate(*args, **kwargs)
+            return self.own_generate(*args, **kwargs)
         ranks = self.ranks()
         self._in_generate, self._generated, self._cached_length = True, 0, 0
         try:
-            output = self._generate(*args, **kwargs)
+            output = self.own_generate(*args, **kwargs)
         finally:
             self._in_generate = False
             self._rectangle = None
@@ -320,7 +321,9 @@ class ModelMeter:
     def _kernel(self, hidden: torch.Tensor) -> Kernel:
         if self.inner.config._attn_implementation == "eager":  # noqa: SLF001 - what transformers itself reads
             return "eager"
-        widths = {one.attention.key_size == one.attention.value_size for one in self.table.layers} if self.table else set()
+        widths = (
+            {one.attention.key_size == one.attention.value_size for one in self.table.layers} if self.table else set()
+        )
         return "eager" if False in widths and hidden.device.type == "cpu" else "fused"
 
     def _checkpointing(self) -> Checkpointing:
@@ -331,6 +334,12 @@ class ModelMeter:
             return "none"
         run = getattr(layer, "_gradient_checkpointing_func", None) or self.body._gradient_checkpointing_func  # noqa: SLF001
         return "reentrant" if run.keywords.get("use_reentrant", True) else "non_reentrant"
+
+    def _end_tensor(self, device: torch.device) -> torch.Tensor:
+        """Give the ids that end a sequence, where they are compared; moved there once."""
+        if self._ends_there is None or self._ends_there.device != device:
+            self._ends_there = torch.tensor(self._ends(), device=device, dtype=torch.int64)
+        return self._ends_there
 
     def _ends(self, kwargs: dict[str, Any] | None = None) -> list[int]:
         """Give the ids that end a sequence, as `generate` takes them."""

@@ -7,14 +7,15 @@ The folder `race` within `output_dir` then holds a journal for each process, the
 `report.json`, of level 3. A run that was killed is counted on when it is resumed; what it does again is `redone`.
 
 Rollouts of `transformers`, LoRA and full fine-tuning, checkpointing, the fused head, evaluation, reward models and two
-processes are tested as they run. vLLM (colocated and server), DeepSpeed and FSDP are written from TRL's source, and were
-not run here: vLLM is counted from the lengths that it returns.
+processes are tested as they run. vLLM (colocated and server), DeepSpeed and FSDP are written from TRL's source, and
+were not run here: vLLM is counted from the lengths that it returns.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -77,7 +78,20 @@ class _Metered:
         self._race_rules = sum(not isinstance(one, torch.nn.Module) for one in trainer.reward_funcs)
         self._race_logged = time.perf_counter(), 0.0
         self._race_tracker = emit.energy_tracker() if rank == 0 else None
-        if rank == 0:
+
+    def _race_begin(self, *, is_resumed: bool) -> None:
+        """Save what is known; where the run is not resumed, a journal that is there is another run's and set aside."""
+        trainer: Any = self
+        meter = self.race_meter
+        if meter.journal.attempt and not is_resumed:
+            path, worker = meter.journal.path, meter.journal.worker
+            meter.close()
+            aside = next(name for at in itertools.count() if not os.path.exists(name := f"{path}.{at}"))
+            os.rename(path, aside)
+            self.race_meter = Meter(path, models=self.race_models, worker=worker)
+            for hooks in self.race_hooks.values():
+                hooks.meter = self.race_meter
+        if trainer.accelerator.is_main_process:
             emit.save_facts(self.race_folder, emit.facts_of(trainer, self.race_models))
 
     # Phases.
@@ -106,21 +120,20 @@ class _Metered:
         with self.race_meter.phase("evaluation", "evaluation", model=POLICY):
             return super().prediction_step(*args, **kwargs)  # type: ignore[misc]
 
+    def _generate(self, *args: Any, **kwargs: Any) -> Any:
+        component = "search" if self._race_trains else "evaluation"
+        with self.race_meter.phase(component, model=POLICY):
+            return super()._generate(*args, **kwargs)  # type: ignore[misc]
+
     def _generate_single_turn(self, prompts: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         trainer: Any = self
+        output = super()._generate_single_turn(prompts, *args, **kwargs)  # type: ignore[misc]
         if getattr(trainer, "use_vllm", False):
-            output = super()._generate_single_turn(prompts, *args, **kwargs)  # type: ignore[misc]
             self._count_served(prompts, output)
-            return output
-        with self._race_generation():
-            return super()._generate_single_turn(prompts, *args, **kwargs)  # type: ignore[misc]
-
-    def _race_generation(self) -> contextlib.AbstractContextManager[Any]:
-        component = "search" if self._race_trains else "evaluation"
-        return self.race_meter.phase(component, model=POLICY)
+        return output
 
     def _count_served(self, prompts: Sequence[Any], output: Any) -> None:
-        """Count what vLLM did for this process, from lengths: TRL 1.0 returns the prompts' ids, later ones take them."""
+        """Count what vLLM did for this process, from lengths; early versions of TRL return those of prompts too."""
         trainer: Any = self
         has_prompts = len(output) > 2 and isinstance(output[1], list)  # noqa: PLR2004 - prompts, completions, logprobs
         prompt_ids, completion_ids = (output[0], output[1]) if has_prompts else (prompts, output[0])
@@ -193,7 +206,7 @@ class _Metered:
         super().log(logs, *args, **kwargs)  # type: ignore[misc]
 
     def race_figures(self) -> dict[str, float]:
-        """Give FLOPs by component, p and, where the hardware's peak is known, MFU since the last time; every process."""
+        """Give FLOPs by component, p, and MFU since the last time where the peak is known; every process calls it."""
         trainer: Any = self
         names = ("search", "learning", "feedback", "evaluation")
         known = self.race_meter.flops()
@@ -215,6 +228,8 @@ class _Metered:
     def train(self, *args: Any, **kwargs: Any) -> Any:
         """Train, and write the report, also of a run that an exception ends."""
         trainer: Any = self
+        resumed = kwargs.get("resume_from_checkpoint", args[0] if args else None)
+        self._race_begin(is_resumed=bool(resumed or trainer.args.resume_from_checkpoint))
         begin = time.perf_counter()
         is_finished = False
         if self._race_tracker is not None:

@@ -8,7 +8,13 @@ import torch
 from datasets import Dataset
 from peft import LoraConfig
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, PreTrainedTokenizerFast, Qwen2Config
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    LogitsProcessor,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+)
 from trl import GRPOConfig, GRPOTrainer
 
 from race_report.integrations.trl import metered
@@ -18,7 +24,7 @@ CHARACTERS = "0123456789+-="
 
 def tokenizer() -> Any:
     vocabulary = {word: at for at, word in enumerate(["<pad>", "<eos>", "<unk>", *CHARACTERS])}
-    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))  # noqa: S106 - a word
     inner.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     names = ["input_ids", "attention_mask"]
     words: Any = {"pad_token": "<pad>", "eos_token": "<eos>", "unk_token": "<unk>"}
@@ -63,7 +69,41 @@ def prompts(number: int = 16) -> Any:
     return Dataset.from_list([{"prompt": f"{at}+{at * 7 % 13}="} for at in range(number)])
 
 
-def trainer(folder: Any, *, lora: bool = False, attention: str = "sdpa", rewards: Any = None, **options: Any) -> Any:
+class Script(LogitsProcessor):  # type: ignore[misc]
+    """Decides each token by the prompt and the position alone, whatever stands beside it."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        position = input_ids.shape[1] - self.width
+        forced = torch.full_like(scores, float("-inf"))
+        for row, ids in enumerate(input_ids[:, : self.width].tolist()):
+            drawn = sum(ids) * 31 + position * 7
+            forced[row, 1 if position > sum(ids) % 7 else 3 + drawn % 10] = 0.0
+        return forced
+
+
+def script(made: Any) -> None:
+    """Let a trainer's policy sample what `Script` says, through its own forward passes."""
+    hooks = made.race_hooks["policy"]
+    own = hooks.own_generate
+
+    def generate(*args: Any, **kwargs: Any) -> Any:
+        return own(*args, logits_processor=[Script(kwargs["input_ids"].shape[1])], **kwargs)
+
+    hooks.own_generate = generate
+
+
+def trainer(
+    folder: Any,
+    *,
+    lora: bool = False,
+    attention: str = "sdpa",
+    rewards: Any = None,
+    is_metered: bool = True,
+    **options: Any,
+) -> Any:
     chosen: dict[str, Any] = {
         "output_dir": str(folder),
         "use_cpu": True,
@@ -81,11 +121,14 @@ def trainer(folder: Any, *, lora: bool = False, attention: str = "sdpa", rewards
         "disable_tqdm": True,
         "seed": 3,
     }
-    return metered(GRPOTrainer)(
+    rewards = rewards or [even_digits]
+    return (metered(GRPOTrainer) if is_metered else GRPOTrainer)(
         model=model(folder, attention),
-        reward_funcs=rewards or [even_digits],
+        reward_funcs=rewards,
+        reward_processing_classes=[tokenizer() if isinstance(one, torch.nn.Module) else None for one in rewards],
         args=GRPOConfig(**{**chosen, **options}),
         train_dataset=prompts(),
+        eval_dataset=prompts(8),
         processing_class=tokenizer(),
         peft_config=LoraConfig(r=3, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM") if lora else None,
     )
