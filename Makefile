@@ -8,7 +8,7 @@ DISCLOSURES := $(addprefix $(REPORTS)/,deepseek-r1-zero.json tina.json verl-full
 
 demo: $(VENV)/.reference  ## warm start and GRPO on the CPU, then report, validation, replay and table
 	@rm -rf demo/run
-	OMP_NUM_THREADS=1 $(BIN)/python -m reference_impl.train --seed 0 --output demo/run
+	OMP_NUM_THREADS=1 $(BIN)/python -m reference_impl.train --seed 0 --minimum-rise 0.4 --output demo/run
 	@mv demo/run/report.json demo/run/trace.jsonl demo/ && rmdir demo/run
 	$(BIN)/race validate --require-level 3 demo/report.json
 	$(BIN)/race replay demo/report.json

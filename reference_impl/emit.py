@@ -112,6 +112,7 @@ def write_report(meter: Meter, config: Config, tally: Tally, outcome: Outcome, p
         run=run,
         report={"created": now, "generator": f"race-compute {__version__}, reference_impl", "status": "final"},
         not_reported=[
+            {"pointer": "/study", "reason": "a demonstration: it is no part of a larger project"},
             {"pointer": "/runs/main/energy", "reason": "not_measured"},
             {"pointer": "/runs/main/hardware/cpu/peak_flops_per_second", "reason": "a CPU has no one published peak"},
         ],

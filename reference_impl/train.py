@@ -242,7 +242,8 @@ def _shown(figures: tuple[float, float] | None) -> str | None:
 @click.option("--config", "path", default="reference_impl/configs/demo.yaml", show_default=True, help="Settings.")
 @click.option("--seed", type=click.IntRange(min=0), help="In place of the seed of the settings.")
 @click.option("--output", default="demo", show_default=True, help="Folder of trace.jsonl and report.json.")
-def main(path: str, seed: int | None, output: str) -> None:
+@click.option("--minimum-rise", type=float, help="Fail where held-out accuracy rises by less.")
+def main(path: str, seed: int | None, output: str, minimum_rise: float | None) -> None:
     """Warm start, GRPO and report."""
     try:
         config = read_config(path)
@@ -254,6 +255,10 @@ def main(path: str, seed: int | None, output: str) -> None:
         f"held-out accuracy {outcome.start:.3f} (sampled {outcome.sampled_start:.3f}) -> {outcome.end:.3f}; warm start "
         f"{times['warm_start']:.0f} s ({outcome.warm_start_steps} steps), GRPO {times['grpo']:.0f} s"
     )
+    if minimum_rise is not None and outcome.end - outcome.start < minimum_rise:
+        raise click.ClickException(
+            f"held-out accuracy rose by {outcome.end - outcome.start:.3f}, not by {minimum_rise}"
+        )
 
 
 if __name__ == "__main__":

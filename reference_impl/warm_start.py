@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from typing import TYPE_CHECKING
@@ -62,7 +63,7 @@ def warm_start(
 
 def _rate(done: int) -> float:
     """Give the share of the peak learning rate: up in 100 steps, and down with the root of the steps after 400."""
-    return min(1.0, (done + 1) / 100) * min(1.0, (400 / (done + 1)) ** 0.5)
+    return min(1.0, (done + 1) / 100) * min(1.0, math.sqrt(400 / (done + 1)))
 
 
 def _train_step(
