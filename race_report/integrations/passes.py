@@ -6,19 +6,20 @@ counted in integers, by `race_report.counts`, and executed FLOPs by `race_report
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
-from race_report.counts import Group, count_forward, count_generation, sum_counts
+from race_report.counts import Group, count_forward, count_generation, scale_counts, sum_counts
 from race_report.executed import Batch, Checkpointing, Kernel, Training, executed_forward, executed_update
+from race_report.flops import PassCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from race_report.architecture import Transformer
-    from race_report.flops import PassCounts
 
 READING: Final = "reading"
 SAMPLING: Final = "sampling"
@@ -142,10 +143,11 @@ class Passes:
         number = one.rectangle.sequences
         tokens, cached, needed = lengths[:number], lengths[number : 2 * number], lengths[2 * number :]
         found = figures.setdefault(UPDATE if one.updates else one.rectangle.kind, Figures())
-        for length, before, logit_rows in zip(tokens, cached, needed, strict=True):
+        for (length, before), times in Counter(zip(tokens, cached, strict=True)).items():
             if length:
-                options: Any = {"logit_rows": logit_rows, "window": self.window, "adapter": one.adapter}
-                found.counts.append(count_forward(length, before, **options))
+                once = count_forward(length, before, window=self.window, adapter=one.adapter)
+                found.counts.append(scale_counts(once, times))
+        found.counts.append(PassCounts(0, sum(needed)))
         found.sequences += sum(map(bool, tokens))
         rectangle = one.rectangle._replace(rows=rows)
         if not one.updates:
@@ -166,11 +168,14 @@ class Passes:
 
     def _add_generation(self, figures: dict[str, Figures], generation: Generation, lengths: list[int]) -> None:
         half = len(lengths) // 2
-        groups = [Group(prompt, [done]) for prompt, done in zip(lengths[:half], lengths[half:], strict=True) if prompt]
+        by_prompt: dict[int, list[int]] = {}
+        for prompt, done in zip(lengths[:half], lengths[half:], strict=True):
+            by_prompt.setdefault(prompt, []).append(done)
+        groups = [Group(prompt, done) for prompt, done in by_prompt.items() if prompt]
         options: Any = {"kv_cache": generation.kv_cache, "window": self.window, "adapter": generation.adapter}
         counted = count_generation(groups, **options)
         for kind, counts, least in ((READING, counted.prefill, 0), (SAMPLING, counted.decode, 1)):
-            number = sum(group.completions[0] > least for group in groups)
+            number = sum(done > least for group in groups for done in group.completions)
             found = figures.setdefault(kind, Figures())
             found.counts.append(counts)
             found.sequences += number

@@ -77,6 +77,7 @@ class ModelMeter:
         self._rectangle: Rectangle | None = None
         self._passes: Passes | None = None
         self._in_generate = False
+        self._generating: tuple[tuple[str, int], ...] = ()
         self._cached_length = 0
         self._generated = 0
         self._fused = False
@@ -154,7 +155,7 @@ class ModelMeter:
         tokens = ids if ids is not None else kwargs["inputs_embeds"]
         number, length = tokens.shape[:2]
         cached = _cached(kwargs)
-        ranks = tuple(self.ranks().items())
+        ranks = self._generating if self._in_generate else tuple(self.ranks().items())
         kind = SAMPLING if (cached and length == 1) or (self._in_generate and self._generated) else READING
         if self._in_generate:
             if cached and length > 1:
@@ -258,7 +259,7 @@ class ModelMeter:
         passes = self._passes_here()
         if passes is None or _is_unusual(kwargs, self.inner):
             return self.own_generate(*args, **kwargs)
-        ranks = self.ranks()
+        ranks = self._generating = tuple(self.ranks().items())
         self._in_generate, self._generated, self._cached_length = True, 0, 0
         try:
             output = self.own_generate(*args, **kwargs)

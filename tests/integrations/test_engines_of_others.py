@@ -63,7 +63,7 @@ def test_vllm_is_counted_from_the_lengths_that_it_returns(mode: str, tmp_path: P
     assert found["decode"] == [decode.tokens, decode.attention_pairs, decode.logit_rows]
 
 
-class Wrapped(torch.nn.Module):
+class Wrapped(torch.nn.Module):  # type: ignore[misc]
     """A wrapper as DDP, FSDP and DeepSpeed's engine are: the model lies in `module`."""
 
     def __init__(self, module: torch.nn.Module) -> None:

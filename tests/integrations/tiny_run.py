@@ -48,11 +48,11 @@ def config(**more: Any) -> Any:
     return Qwen2Config(**{**shape, **more})
 
 
-def model(folder: Any, attention: str = "sdpa") -> Any:
+def model(folder: Any, attention: str = "sdpa", **shape: Any) -> Any:
     """Make the policy, from a folder: where beta is not 0 TRL loads its reference from there."""
     path = f"{folder}-model"
     torch.manual_seed(0)
-    AutoModelForCausalLM.from_config(config()).save_pretrained(path)
+    AutoModelForCausalLM.from_config(config(**shape)).save_pretrained(path)
     return AutoModelForCausalLM.from_pretrained(path, attn_implementation=attention, dtype=torch.float32)
 
 
@@ -102,6 +102,7 @@ def trainer(
     attention: str = "sdpa",
     rewards: Any = None,
     is_metered: bool = True,
+    shape: dict[str, Any] | None = None,
     **options: Any,
 ) -> Any:
     chosen: dict[str, Any] = {
@@ -123,7 +124,7 @@ def trainer(
     }
     rewards = rewards or [even_digits]
     return (metered(GRPOTrainer) if is_metered else GRPOTrainer)(
-        model=model(folder, attention),
+        model=model(folder, attention, **(shape or {})),
         reward_funcs=rewards,
         reward_processing_classes=[tokenizer() if isinstance(one, torch.nn.Module) else None for one in rewards],
         args=GRPOConfig(**{**chosen, **options}),
