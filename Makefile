@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 REPORTS := tests/conformance/1.0/documents
 DISCLOSURES := $(addprefix $(REPORTS)/,deepseek-r1-zero.json tina.json verl-fully-async.json)
 
-.PHONY: demo tables test check reference mutants lint types docs docs-check bench learning soak coverage wheel clean
+.PHONY: demo tables test check reference oldest mutants lint types docs docs-check bench learning soak coverage wheel clean
 
 demo: $(VENV)/.reference  ## warm start and GRPO on the CPU, then report, validation, replay and table
 	@rm -rf demo/run
@@ -28,6 +28,11 @@ check: lint types docs-check test  ## all that must be clean before a commit
 
 reference: $(VENV)/.reference  ## compare with torch, transformers, peft and trl
 	OMP_NUM_THREADS=1 PYTHONPATH=. $(BIN)/pytest tests/reference tests/reference_impl tests/integrations
+
+OLDEST := transformers==4.57.1 trl==1.0.0 peft==0.17.0 accelerate==1.11.0
+
+oldest: $(VENV)/.oldest  ## meter TRL under the oldest versions that the extra trl allows, in an environment of their own
+	OMP_NUM_THREADS=1 $(VENV)-oldest/bin/pytest tests/integrations
 
 mutants: $(VENV)/.reference  ## change every term of every formula in turn; a test must fail each time
 	OMP_NUM_THREADS=1 $(BIN)/python tests/reference/mutate.py
@@ -83,4 +88,10 @@ $(VENV)/.dev: $(VENV)/.core
 $(VENV)/.reference: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[reference,trl]'
+	@touch $@
+
+$(VENV)/.oldest: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/pip install --quiet --disable-pip-version-check torch==2.13.0 $(OLDEST) pytest hypothesis -e '.[trl]'
+	@mkdir -p $(VENV)
 	@touch $@
