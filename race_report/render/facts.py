@@ -219,7 +219,9 @@ def segments(figures: RunTotals) -> Iterator[Segment]:
     for name, value in values.items():
         if value:
             width = 100 * value / total
-            yield Segment(name, start, width, shown.bounded(Figure(value / total), shown.percent))
+            share = figures.share(name)
+            said = share if share.value is not None else Figure(value / total, at_least=True, at_most=True)
+            yield Segment(name, start, width, shown.bounded(said, shown.percent))
             start += width
     if None in values.values() and 100 - start > 0.05:  # noqa: PLR2004 - less is not seen
         yield Segment("not divided", start, 100 - start, shown.percent(1 - start / 100))
