@@ -246,3 +246,14 @@ def test_files_of_others_are_not_overwritten(race: Race, documents: Path, tmp_pa
     (tmp_path / "page.html").unlink()
     assert race("render", report, "--to", "html", "-o", "page.html").returncode == 0
     assert race("render", report, "--to", "html", "-o", "page.html").returncode == 0
+
+
+def test_an_estimate_is_about_right_everywhere(documents: Path) -> None:
+    result = validate_file(str(documents / "constructed-declared.json"))
+    assert result.view is not None
+    assert "≈ 1.28 × 10²⁰" in page([result])
+    assert "search ≈ 22.2 %" in page([result])
+    assert "≈ 1.28 × 10²⁰<sup>" in markdown.table([result.view])
+    (row,) = csv.DictReader(io.StringIO(csv_table.table([result.view], "summary")))
+    assert row["total_flops_bound"] == row["learning_share_bound"] == "about"
+    assert "Its model FLOPs are about 1.28 × 10²⁰" in said(result.document, "model-card")

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from race_report.accounting import COMPONENTS, Figure, account, factors_of, totals
 from race_report.flops import PassCounts, entry_flops
 from race_report.numbers import listed
-from race_report.render.facts import facts, segments, text
+from race_report.render.facts import as_estimated, facts, segments, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from race_report.accounting import RunTotals
     from race_report.document import LedgerEntry, Report
     from race_report.flops import Factors
     from race_report.trace import Key, Trace
@@ -61,8 +60,8 @@ def splits(reports: Sequence[Report]) -> list[Bar]:
 
     """
     bars = []
-    for label, figures in _runs(reports):
-        drawn = list(segments(figures))
+    for label, report, at in _runs(reports):
+        drawn, figures = list(segments(report, at)), totals(report)[at]
         lacking = [name for name in COMPONENTS if getattr(figures, name).value is None]
         note = f"{listed(lacking)} not known" if drawn and lacking else "" if drawn else "not known"
         parts, words = ({part.name: part.width for part in drawn}, {part.name: part.text for part in drawn})
@@ -112,7 +111,10 @@ def learning_shares(reports: Sequence[Report]) -> list[Point]:
         NothingToPlot: it is known of none.
 
     """
-    points = [Point(label, figures.learning_share) for label, figures in _runs(reports)]
+    points = [
+        Point(label, as_estimated(report, at, totals(report)[at].learning_share))
+        for label, report, at in _runs(reports)
+    ]
     if all(point.figure.value is None for point in points):
         message = "no run has a known learning share p"
         raise NothingToPlot(message)
@@ -172,12 +174,11 @@ def course(report: Report, at: int, trace: Trace) -> Course:
     )
 
 
-def _runs(reports: Sequence[Report]) -> Iterator[tuple[str, RunTotals]]:
+def _runs(reports: Sequence[Report]) -> Iterator[tuple[str, Report, int]]:
     for report in reports:
-        said = facts(report, alone=len(reports) == 1)
-        yield from (
-            (run.label, figures) for run, figures in zip(said, totals(report), strict=True) if run.role != "preparation"
-        )
+        for at, run in enumerate(facts(report, alone=len(reports) == 1)):
+            if run.role != "preparation":
+                yield run.label, report, at
 
 
 def _sized(report: Report, model_id: str) -> str:

@@ -13,7 +13,7 @@ from race_report.accounting import COMPONENTS, Figure, run_gpu_hours, totals
 from race_report.numbers import show_number
 from race_report.render import shown
 from race_report.render.carbon import tonnes
-from race_report.render.facts import Reading, run_flops
+from race_report.render.facts import Reading, as_estimated, run_flops
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,11 +78,14 @@ def _property(name: str, value: str) -> dict[str, str]:
 def _run_properties(report: Report, at: int, run: Run) -> Iterator[dict[str, str]]:
     reading, here = Reading(report), f"/runs/{at}"
     figures: dict[str, tuple[Figure, str]] = {
-        "total_flops": (run_flops(report, at), f"{here}/totals/total_flops"),
+        "total_flops": (as_estimated(report, at, run_flops(report, at)), f"{here}/totals/total_flops"),
         "gpu_hours": (run_gpu_hours(run), f"{here}/gpu_hours"),
     }
     for name in COMPONENTS:
-        figures[f"{name}_flops"] = (getattr(totals(report)[at], name), f"{here}/totals/{name}_flops")
+        figures[f"{name}_flops"] = (
+            as_estimated(report, at, getattr(totals(report)[at], name), name),
+            f"{here}/totals/{name}_flops",
+        )
     for name, (figure, pointer) in figures.items():
         known = reading.qualified(figure, pointer)
         if known.value is None:

@@ -174,7 +174,12 @@ def _run_facts(reading: Reading, at: int, *, alone: bool) -> RunFacts:
     report, run, here = reading.report, reading.report.runs[at], f"/runs/{at}"
     figures, place = totals(report)[at], next((at for at, m in enumerate(report.models) if m.id == run.policy), None)
     policy = report.models[place] if place is not None else None
-    total = reading.fact(run_flops(report, at), shown.power_of_ten, f"{here}/totals/total_flops", _source(report, at))
+    total = reading.fact(
+        as_estimated(report, at, run_flops(report, at)),
+        shown.power_of_ten,
+        f"{here}/totals/total_flops",
+        _source(report, at),
+    )
     return RunFacts(
         label=_label(report, run, alone=alone),
         id=text(run.id),
@@ -185,7 +190,7 @@ def _run_facts(reading: Reading, at: int, *, alone: bool) -> RunFacts:
         total=total,
         components=_components(reading, at, figures),
         shares=_shares(reading, at, figures),
-        segments=tuple(segments(figures)) if run.role != "preparation" else (),
+        segments=tuple(segments(report, at)) if run.role != "preparation" else (),
         gpu_hours=_gpu_hours(reading, run, here),
         throughput=_throughput(run),
         energy=_energy(reading, run, "energy_kwh", here),
@@ -208,8 +213,20 @@ def run_flops(report: Report, at: int) -> Figure:
     return totals(report)[at].total
 
 
-def segments(figures: RunTotals) -> Iterator[Segment]:
+def as_estimated(report: Report, at: int, figure: Figure, *components: str) -> Figure:
+    """Mark a figure of a run as about right where an entry of its components, or its totals, are estimated."""
+    run = report.runs[at]
+    bases = [entry.basis for entry in run.ledger if entry.component in (components or COMPONENTS)]
+    if run.totals is not None:
+        bases.append(run.totals.basis)
+    if "estimated" not in bases or not figure.is_exact or not figure.value:
+        return figure
+    return Figure(figure.value, at_least=True, at_most=True)
+
+
+def segments(report: Report, at: int) -> Iterator[Segment]:
     """Give the picture of a split: the components, and what of a stated total nobody divided; none where unknown."""
+    figures = totals(report)[at]
     values = {name: getattr(figures, name).value for name in COMPONENTS}
     total = figures.total.value
     known = sum(value for value in values.values() if value is not None)
@@ -220,7 +237,11 @@ def segments(figures: RunTotals) -> Iterator[Segment]:
         if value:
             width = 100 * value / total
             share = figures.share(name)
-            said = share if share.value is not None else Figure(value / total, at_least=True, at_most=True)
+            said = (
+                as_estimated(report, at, share)
+                if share.value is not None
+                else Figure(value / total, at_least=True, at_most=True)
+            )
             yield Segment(name, start, width, shown.bounded(said, shown.percent))
             start += width
     if None in values.values() and 100 - start > 0.05:  # noqa: PLR2004 - less is not seen
@@ -269,7 +290,7 @@ def _components(reading: Reading, at: int, figures: RunTotals) -> dict[str, Fact
     sums = account(reading.report).sums[at]
     return {
         name: reading.fact(
-            getattr(figures, name),
+            as_estimated(reading.report, at, getattr(figures, name), name),
             shown.power_of_ten,
             f"/runs/{at}/totals/{name}_flops",
             "sum of the ledger" if sums[name].value is not None else "as stated in totals",
@@ -282,7 +303,11 @@ def _shares(reading: Reading, at: int, figures: RunTotals) -> dict[str, Fact]:
     why = "preparation has no split" if reading.report.runs[at].role == "preparation" else "the split is not known"
     return {
         name: reading.fact(
-            figures.share(name), shown.percent, f"/runs/{at}/totals/{name}_flops", "share of the total", why
+            as_estimated(reading.report, at, figures.share(name)),
+            shown.percent,
+            f"/runs/{at}/totals/{name}_flops",
+            "share of the total",
+            why,
         )
         for name in COMPONENTS
     }

@@ -10,7 +10,7 @@ from race_report.accelerators import candidates
 from race_report.accounting import COMPONENTS, Figure, run_gpu_hours, totals, trained_parameters
 from race_report.numbers import listed
 from race_report.render import shown
-from race_report.render.facts import Reading, run_flops, text
+from race_report.render.facts import Reading, as_estimated, run_flops, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -182,14 +182,16 @@ def _pool(one: _Run, at: int, pool: HardwarePool) -> str:
 
 def _flops_sentences(one: _Run) -> Iterator[str]:
     report = one.reading.report
-    total = one.reading.qualified(run_flops(report, one.at), f"{one.pointer}/totals/total_flops")
+    total = one.reading.qualified(
+        as_estimated(report, one.at, run_flops(report, one.at)), f"{one.pointer}/totals/total_flops"
+    )
     if total.value is None:
         yield f"Its FLOPs are not reported{_because(one.reading, f'{one.pointer}/totals/total_flops')}."
         return
     yield f"Its model FLOPs are {in_words(total, shown.power_of_ten)}."
     if one.run.role == "preparation":
         return
-    shares = {name: totals(report)[one.at].share(name) for name in COMPONENTS}
+    shares = {name: as_estimated(report, one.at, totals(report)[one.at].share(name)) for name in COMPONENTS}
     known = [
         f"{name} took {in_words(share, shown.percent)}" for name, share in shares.items() if share.value is not None
     ]
@@ -203,7 +205,7 @@ def _flops_sentences(one: _Run) -> Iterator[str]:
 def _study_sentences(report: Report) -> Iterator[str]:
     study, in_total = report.study, [at for at, run in enumerate(report.runs)]
     if len(in_total) > 1:
-        flops = add([run_flops(report, at) for at in in_total])
+        flops = add([as_estimated(report, at, run_flops(report, at)) for at in in_total])
         hours = add([run_gpu_hours(run) for run in report.runs])
         parts = [
             f"{in_words(flops, shown.power_of_ten)} model FLOPs" if flops.value is not None else "",
