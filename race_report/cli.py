@@ -12,7 +12,7 @@ HELP: Final = {"help_option_names": ["-h", "--help"]}
 
 COMMANDS: Final = (
     *("count", "explain", "fill", "init", "merge", "model"),
-    *("render", "replay", "rules", "schema", "validate"),
+    *("plot", "render", "replay", "rules", "schema", "validate"),
 )
 """The commands: each is the function of its name in the module of its name under `race_report.commands`."""
 
@@ -44,6 +44,7 @@ def race() -> None:
     Fill:     race fill report.yaml --in-place
     Check:    race validate report.yaml
     Table:    race render report.yaml --to latex -o table.tex
+    Picture:  race plot report.yaml -o split.pdf
     Model:    race model Qwen/Qwen2.5-1.5B
     Plan:     race count --help
     Proof:    race replay report.json

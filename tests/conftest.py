@@ -72,6 +72,12 @@ def tool(name: str) -> str:
     return path
 
 
+@pytest.fixture(scope="session")
+def program() -> Callable[[str], str]:
+    """Find a program of the system, or skip."""
+    return tool
+
+
 @pytest.fixture
 def typeset(tmp_path: Path) -> Callable[[str], str]:
     """Set the body of a LaTeX document with pdflatex and give its text as a reader of the PDF copies it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from typing import NoReturn
 
 import click
 
@@ -51,9 +52,28 @@ def write_text(text: str, output: str | None, *, force: bool, ours: str = "") ->
                 if not ours or file.read(len(ours)) != ours:
                     message = f"{output} is there already; overwrite it with --force"
                     raise click.UsageError(message)
+    except OSError as error:
+        _refuse(output, error)
+    _write(text.encode("utf-8"), output)
+
+
+def write_data(data: bytes, output: str, *, force: bool) -> None:
+    """Write the bytes of a file, whole or not at all; one that is there is overwritten by force only."""
+    if os.path.isfile(output) and not force:
+        message = f"{output} is there already; overwrite it with --force"
+        raise click.UsageError(message)
+    _write(data, output)
+
+
+def _write(data: bytes, output: str) -> None:
+    try:
         is_replaceable = not os.path.exists(output) or os.path.isfile(output)  # /dev/stdout is not
         with click.open_file(output, "wb", atomic=is_replaceable) as file:
-            file.write(text.encode("utf-8"))
+            file.write(data)
     except OSError as error:
-        print_error(f"race: cannot write {output}: {(error.strerror or str(error)).lower()}")
-        sys.exit(Exit.UNREADABLE)
+        _refuse(output, error)
+
+
+def _refuse(output: str, error: OSError) -> NoReturn:
+    print_error(f"race: cannot write {output}: {(error.strerror or str(error)).lower()}")
+    sys.exit(Exit.UNREADABLE)
