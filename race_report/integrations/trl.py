@@ -257,6 +257,8 @@ def peak_of(trainer: Any) -> float | None:
     if device.type != "cuda":
         return None
     found = candidates(torch.cuda.get_device_name(device))
-    precision = {"bf16": "bf16", "fp16": "fp16"}.get(trainer.accelerator.mixed_precision, "tf32")
+    precision = trainer.accelerator.mixed_precision
+    if precision not in {"bf16", "fp16"}:  # whether torch runs fp32 on tensor cores is a setting of the user's
+        return None
     peaks = {peak for one in found for peak in one.peaks(precision)[:1]}
     return peaks.pop() if len(peaks) == 1 else None
