@@ -6,7 +6,7 @@ DISCLOSURES := $(addprefix $(REPORTS)/,deepseek-r1-zero.json tina.json verl-full
 
 .PHONY: demo tables test check reference oldest mutants lint types docs docs-check bench learning soak coverage wheel clean
 
-demo: $(VENV)/.reference  ## warm start and GRPO on the CPU, then report, validation, replay and table
+demo: $(VENV)/.reference  ## warm start and GRPO on the CPU, then report, validation, replay, table and picture
 	@rm -rf demo/run
 	OMP_NUM_THREADS=1 $(BIN)/python -m reference_impl.train --seed 0 --minimum-rise 0.4 --output demo/run
 	@mv demo/run/report.json demo/run/trace.jsonl demo/ && rmdir demo/run
@@ -14,6 +14,7 @@ demo: $(VENV)/.reference  ## warm start and GRPO on the CPU, then report, valida
 	$(BIN)/race replay demo/report.json
 	$(BIN)/race render demo/report.json --to latex -o demo/report.tex
 	@cat demo/report.tex
+	$(BIN)/race plot demo/report.json --figure course -o demo/course.png --force
 
 tables: $(VENV)/.core  ## validate three reports of public disclosures and make their table; needs no training stack
 	$(BIN)/race validate $(DISCLOSURES)

@@ -148,7 +148,7 @@ def _results(config: Config, outcome: Outcome) -> list[dict[str, Any]]:
     greedy = {"metric": "greedy accuracy", **shared}
     return [  # a table shows the first
         {**greedy, "id": "end", "value": outcome.end, "step": config.grpo.steps - 1, "checkpoint": "last"},
-        {**greedy, "id": "start", "value": outcome.start, "note": "after the warm start, before GRPO"},
+        {**greedy, "id": "start", "value": outcome.start, "step": 0, "note": "after the warm start, before any update"},
         {**shared, "id": "sampled-start", "metric": "pass@1", "value": outcome.sampled_start, "note": "before GRPO"},
     ]
 

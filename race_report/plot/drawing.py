@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -133,9 +133,8 @@ def _unit(power: int) -> str:
 def _draw_results(axes: Axes, course: Course) -> None:
     for at, (name, points) in enumerate(course.results.items()):
         steps, values = zip(*points, strict=True)
-        axes.plot(
-            steps, values, label=name, color=SERIES[at * 2 % 5][0], linestyle=LINES[at % 4], marker="o", markersize=2.5
-        )
+        look: Any = {"color": SERIES[at * 2 % 5][0], "linestyle": LINES[at % 4], "marker": "o", "markersize": 2.5}
+        axes.plot(steps, values, label=name, clip_on=False, **look)  # the last point lies on the frame
     axes.set_ylabel("result")
     axes.legend(loc="best", fontsize=6)
 
